@@ -1,0 +1,28 @@
+"""softspike: sparse codes with exact zeros, learned thresholds and honest probabilities.
+
+    data → encoder → posterior → threshold → generator → objective → train → metric → report
+
+Shapes: B batch, J samples, D features, d components; codes are (J, B, d), samples first.
+Public names: `SparseCoder` (the scikit-learn face) and the packages of the arrow.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from softspike.estimator import SparseCoder
+
+__version__ = "0.1.0"
+__all__ = ["SparseCoder", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    # Lazy, so that `softspike --help` does not wait for torch.
+    if name == "SparseCoder":
+        from softspike.estimator import SparseCoder
+
+        return SparseCoder
+    raise AttributeError(f"module 'softspike' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

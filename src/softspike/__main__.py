@@ -1,0 +1,3 @@
+from softspike.cli import app
+
+app()

@@ -1,0 +1,156 @@
+"""The softspike command. Heavy imports wait until a command runs, so that --help is quick."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from softspike import __version__
+
+app = typer.Typer(
+    name="softspike", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+    help="Sparse codes with exact zeros, learned thresholds and honest probabilities.",
+)  # fmt: skip
+data_app = typer.Typer(no_args_is_help=True, help="About the data sets of the paper.")
+app.add_typer(data_app, name="data")
+
+Out = Annotated[Path, typer.Option("--out", "-o", help="The run folder to write.", show_default=False)]
+Seed = Annotated[int | None, typer.Option(help="Seed of all random numbers.  [default: 0]", show_default=False)]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+Steps = Annotated[int | None, typer.Option(help="Training steps.", show_default=False)]
+Key = Annotated[
+    str | None, typer.Option(help="Which array of an npz, mat or safetensors file to read.", show_default=False)
+]
+Data = Annotated[Path, typer.Argument(help="npy, npz, mat, safetensors, parquet, a folder of npy shards or of images.")]
+Run = Annotated[Path, typer.Argument(help="A run folder.")]
+
+
+@contextmanager
+def _plain_errors(resume_hint: str = "") -> Iterator[None]:
+    """Wrong input: one sentence, exit 2. Failed work: one sentence, exit 1. Interrupted: how to go on, exit 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        _fail(f"interrupted{resume_hint}", 130)
+    except ValueError as error:
+        _fail(str(error), 2)
+    except (RuntimeError, OSError) as error:
+        _fail(f"{error}{resume_hint if type(error).__name__ == 'Diverged' else ''}", 1)
+
+
+def _fail(message: str, code: int) -> None:
+    print(f"softspike: {' '.join(message.split())}", file=sys.stderr)
+    raise SystemExit(code)
+
+
+def _version(show: bool) -> None:
+    if show:
+        print(f"softspike {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Learn sparse codes, use them, measure them."""
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option("--out", "-o", help="The run folder to write.")] = Path("run/demo"),
+    steps: Steps = None,
+    seed: Seed = 0,
+    device: Device = "auto",
+) -> None:
+    """Train 256 components on patches of the embedded photographs: under 2 minutes on 2 cores."""
+    with _plain_errors():
+        from softspike.jobs import demo_job
+
+        demo_job(out, steps, seed or 0, device)
+
+
+@app.command()
+def train(
+    data: Data,
+    out: Out,
+    method: Annotated[str | None, typer.Option(help="The method, by name.", show_default=False)] = None,
+    components: Annotated[int | None, typer.Option(help="Dictionary atoms.  [default: as many as features]", show_default=False)] = None,
+    sparsity: Annotated[float | None, typer.Option(help="Target share of active components.  [default: 0.1]", show_default=False)] = None,
+    active: Annotated[float | None, typer.Option(help="Target mean count of active components.", show_default=False)] = None,
+    samples: Annotated[int | None, typer.Option(help="Posterior samples J per input and step.", show_default=False)] = None,
+    steps: Steps = None,
+    batch: Annotated[int | None, typer.Option(help="Rows per step.", show_default=False)] = None,
+    rate: Annotated[float | None, typer.Option(help="Learning rate.", show_default=False)] = None,
+    positive: Annotated[bool | None, typer.Option(help="Non-negative codes.", show_default=False)] = None,
+    constant_features: Annotated[str | None, typer.Option(help="error or keep.  [default: error]", show_default=False)] = None,
+    seed: Seed = None,
+    device: Device = "auto",
+    key: Key = None,
+    config: Annotated[Path | None, typer.Option(help="A JSON file of SparseCoder parameters; options override it.", show_default=False)] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out from its last checkpoint.")] = False,
+) -> None:  # fmt: skip
+    """Train a coder on DATA and leave a run folder."""
+    options = {
+        "method": method, "n_components": components, "sparsity": sparsity, "n_active": active, "n_samples": samples,
+        "max_steps": steps, "batch_size": batch, "learning_rate": rate, "positive": positive,
+        "constant_features": constant_features, "random_state": seed,
+    }  # fmt: skip
+    given = {name: value for name, value in options.items() if value is not None}
+    with _plain_errors(f"; go on with: softspike train {data} -o {out} --resume"):
+        from softspike.jobs import train_job
+
+        train_job(data, out, {**_config_file(config), **given}, device, key, resume)
+
+
+@app.command()
+def encode(
+    run: Run,
+    data: Data,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The codes to write: CSR, scipy's npz.")],
+    key: Key = None,
+    device: Device = "auto",
+) -> None:
+    """Write the sparse codes of DATA."""
+    with _plain_errors():
+        from softspike.jobs import encode_job
+
+        encode_job(run, data, out, key, device)
+
+
+@app.command()
+def evaluate(run: Run, data: Data, key: Key = None, device: Device = "auto") -> None:
+    """Measure a trained coder on DATA, beside its baselines."""
+    with _plain_errors():
+        from softspike.jobs import evaluate_job
+
+        evaluate_job(run, data, key, device)
+
+
+@data_app.command()
+def olshausen(path: Annotated[Path, typer.Argument(help="IMAGES.mat or an npy of the ten whitened images.")]) -> None:
+    """Say where the whitened Olshausen–Field images come from, and verify a file of them."""
+    with _plain_errors():
+        from softspike.data.olshausen import EXPLANATION, load_olshausen
+
+        print(EXPLANATION)
+        images = load_olshausen(path)
+        print(f"{path}: verified, {len(images)} images of {images.shape[1]}×{images.shape[2]}.")
+
+
+def _config_file(path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise ValueError(f"cannot read the configuration {path}: {error}") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"the configuration {path} holds a {type(content).__name__}, expected an object of parameters")
+    return content

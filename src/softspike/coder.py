@@ -1,0 +1,51 @@
+"""What every way from data to codes answers, so that one loop, one estimator and one set of measures serve all."""
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+from torch import Generator, Tensor, nn
+
+from softspike.generator import LinearGenerator
+
+__all__ = ["Coder", "Loss"]
+
+
+class Loss(NamedTuple):
+    """One training step's loss and the averages worth watching, all scalars on the device."""
+
+    total: Tensor
+    misfit: Tensor  # mean over batch and features of (x − x̂)²
+    kl: Tensor  # mean over the batch, summed over components
+    active: Tensor  # mean number of non-zero components
+
+
+class Coder(nn.Module, ABC):
+    """x → z → x̂. Time is an argument: `loss` takes the step, and the step's own random numbers."""
+
+    generator: LinearGenerator
+
+    @abstractmethod
+    def loss(self, x: Tensor, step: int, random: Generator | None = None) -> Loss:
+        """What one training step minimises."""
+
+    @abstractmethod
+    def code(self, x: Tensor) -> Tensor:
+        """The deterministic code (B, d), exact zeros."""
+
+    @abstractmethod
+    def activation_probability(self, x: Tensor) -> Tensor:
+        """γ = P(z ≠ 0 | x), (B, d)."""
+
+    @abstractmethod
+    def calibrate(self, x: Tensor, mean_active: float, weight: float = 1.0) -> None:
+        """Make codes of x have `mean_active` non-zeros on average; a weight below 1 goes part of the way."""
+
+    def after_step(self) -> None:
+        """Called after each optimiser step, without gradients."""
+        self.generator.constrain()
+
+    def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
+        """The parameters by role: those of inference, and those of the generator."""
+        generator = list(self.generator.parameters())
+        own = {id(p) for p in generator}
+        return {"inference": [p for p in self.parameters() if id(p) not in own], "generator": generator}

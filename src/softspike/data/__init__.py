@@ -1,0 +1,33 @@
+"""1  tensors in: rows of arrays, files, patches, images and synthetic data, read a batch at a time."""
+
+from softspike.data.arrays import read_rows
+from softspike.data.check import DataError, check_rows
+from softspike.data.olshausen import load_olshausen, olshausen_patches
+from softspike.data.patches import Patches, extract_patches, whiten
+from softspike.data.photographs import photograph_patches, photographs
+from softspike.data.rows import ArrayRows, Rows, ShardRows, TensorRows
+from softspike.data.standardise import RunningMoments, StandardisedRows, Standardiser
+from softspike.data.synthetic import SparseSample, power_law_synthetic, synthetic
+
+__all__ = [
+    "ArrayRows",
+    "DataError",
+    "Patches",
+    "Rows",
+    "RunningMoments",
+    "ShardRows",
+    "SparseSample",
+    "StandardisedRows",
+    "Standardiser",
+    "TensorRows",
+    "check_rows",
+    "extract_patches",
+    "load_olshausen",
+    "olshausen_patches",
+    "photograph_patches",
+    "photographs",
+    "power_law_synthetic",
+    "read_rows",
+    "synthetic",
+    "whiten",
+]

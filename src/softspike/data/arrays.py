@@ -1,0 +1,111 @@
+"""Files of arrays → rows: one reader per suffix, and one sentence where a file cannot be read."""
+
+import difflib
+import zipfile
+from collections.abc import Callable, Iterable
+from math import prod
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from softspike.data.error import DataError, reason, shape_error
+from softspike.data.folders import open_npy, read_folder, refuse_key
+from softspike.data.rows import ArrayRows, StoredRows, TensorRows
+from softspike.data.tables import read_parquet
+
+__all__ = ["READERS", "read_rows"]
+
+
+def read_rows(path: str | PathLike[str], key: str | None = None) -> StoredRows:
+    """The rows of a file or folder; arrays (n, h, w[, c]) become rows of h·w[·c] with `image_shape` remembered.
+
+    `key` names the array of an .npz, .mat or .safetensors file, or the column of a .parquet file.
+    """
+    place = Path(path)
+    try:
+        return _reader(place)(place, key)
+    except DataError as error:
+        raise DataError(f"{place}: {error}") from error.__cause__
+    except Exception as cause:  # the format libraries raise anything at all on a broken file
+        remedy = "check that it is complete and of the kind its name says"
+        raise DataError(f"{place}: the data could not be read ({reason(cause)}); {remedy}.") from cause
+
+
+def _reader(path: Path) -> Callable[[Path, str | None], StoredRows]:
+    suffix = path.suffix.lower()
+    if not path.exists():
+        raise DataError("this does not exist, expected a file or folder of data; check the path.")
+    if path.is_dir():
+        return read_folder
+    if suffix in READERS:
+        return READERS[suffix]
+    near = difflib.get_close_matches(suffix, READERS, n=1, cutoff=0.7)
+    hint = f"did you mean {near[0]}?" if near else "convert it to one of these."
+    given = f"the suffix {suffix!r} is not known" if suffix else "the name has no suffix"
+    raise DataError(f"{given}, expected {', '.join(READERS)} or a folder of .npy shards or images; {hint}")
+
+
+def _read_npy(path: Path, key: str | None) -> ArrayRows:
+    refuse_key(key, "an .npy file")
+    return _rows_of(open_npy(path))
+
+
+def _read_npz(path: Path, key: str | None) -> ArrayRows:
+    if not zipfile.is_zipfile(path):
+        raise DataError("this is not an .npz archive, expected a file written by numpy.savez; write it again.")
+    with np.load(path, allow_pickle=False) as archive:
+        return _rows_of(archive[_choose(archive.files, key)])
+
+
+def _read_mat(path: Path, key: str | None) -> ArrayRows:
+    from scipy.io import loadmat
+
+    try:
+        contents = loadmat(path)
+    except NotImplementedError as cause:
+        raise DataError("this is a MATLAB 7.3 file, expected an older version; save it with -v7.") from cause
+    arrays = {name: value for name, value in contents.items() if _is_numeric(value)}
+    return _rows_of(arrays[_choose(arrays, key)])
+
+
+def _read_safetensors(path: Path, key: str | None) -> TensorRows:
+    from safetensors import safe_open
+
+    with safe_open(path, framework="pt") as file:
+        tensor = file.get_tensor(_choose(file.keys(), key))
+    if tensor.ndim < 2:
+        raise shape_error(tensor.shape)
+    shape = tuple(tensor.shape)
+    return TensorRows(tensor.reshape(shape[0], prod(shape[1:])), shape[1:] if len(shape) > 2 else None)
+
+
+def _rows_of(array: np.ndarray) -> ArrayRows:
+    return ArrayRows(array, array.shape[1:] if array.ndim > 2 else None)
+
+
+def _is_numeric(value: object) -> bool:
+    # MATLAB has no scalars: a setting saved beside the data is a 1×1 array.
+    return isinstance(value, np.ndarray) and value.dtype.kind in "fiub" and value.size > 1
+
+
+def _choose(names: Iterable[str], key: str | None) -> str:
+    """The only name, or the one asked for."""
+    known = list(names)
+    listed = ", ".join(known) if known else "none"
+    if key is None and len(known) == 1:
+        return known[0]
+    if key is None:
+        raise DataError(f"the file holds {len(known)} arrays ({listed}), expected one; choose one with its key.")
+    if key not in known:
+        raise DataError(f"the file has no array {key!r}, expected one of its arrays ({listed}); choose one of these.")
+    return key
+
+
+READERS: dict[str, Callable[[Path, str | None], StoredRows]] = {
+    ".npy": _read_npy,
+    ".npz": _read_npz,
+    ".mat": _read_mat,
+    ".safetensors": _read_safetensors,
+    ".parquet": read_parquet,
+}

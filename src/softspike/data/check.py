@@ -1,0 +1,91 @@
+"""Can these rows be trained on? One pass, and one sentence where they cannot."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from softspike.data.chunks import Chunk, as_rows, chunks
+from softspike.data.error import DataError
+from softspike.data.rows import Rows
+
+__all__ = ["DataError", "check_rows"]
+
+
+def check_rows(data: Rows | np.ndarray | Tensor, min_samples: int = 2, constant: str = "error") -> Rows:
+    """As rows, or a DataError: (n_samples, n_features), enough samples, finite in float32, no constant feature.
+
+    constant="keep" lets constant features pass.
+    """
+    if constant not in ("error", "keep"):
+        raise ValueError(f'constant is {constant!r}, expected "error" or "keep"')
+    rows = as_rows(data)
+    n, width = len(rows), rows.n_features
+    if width == 0:
+        raise DataError(f"0 feature(s) (shape=({n}, 0)) while a minimum of 1 is required; give at least one column.")
+    if n < min_samples:
+        samples = "1 sample" if n == 1 else f"{n} samples"
+        raise DataError(f"the data has {samples}, expected at least {min_samples}; give more samples.")
+    survey = _Survey(width)
+    for chunk in chunks(rows):
+        survey.see(chunk)
+    if survey.n_bad:
+        raise _not_finite(rows, survey)
+    if constant == "error" and survey.constant.any():
+        raise _constant(survey.constant)
+    return rows
+
+
+class _Survey:
+    """What one pass finds: values that are not finite, and each feature's range."""
+
+    def __init__(self, width: int):
+        self.n_bad = 0
+        self.first_bad: tuple[int, int] = (-1, -1)
+        self.low, self.high = torch.full((width,), torch.inf), torch.full((width,), -torch.inf)
+
+    @property
+    def constant(self) -> Tensor:
+        return self.low == self.high
+
+    def see(self, chunk: Chunk) -> None:
+        x = chunk.x.cpu()
+        low, high = torch.aminmax(x, dim=0)
+        self.low, self.high = torch.minimum(self.low, low), torch.maximum(self.high, high)
+        # NaN and Inf show in the range, so clean chunks are not searched.
+        if not (torch.isfinite(low).all() and torch.isfinite(high).all()):
+            bad = ~torch.isfinite(x)
+            if self.n_bad == 0:
+                row, column = bad.nonzero()[0].tolist()
+                self.first_bad = (chunk.start + row, column)
+            self.n_bad += int(bad.sum())
+
+
+def _not_finite(rows: Rows, survey: _Survey) -> DataError:
+    row, column = survey.first_bad
+    where = f"row {row}, column {column} (counted from 0)"
+    original = getattr(rows, "original", None)
+    value = float(rows.take(torch.tensor([row]))[0, column]) if original is None else original(row)[column]
+    if np.isfinite(value):
+        return DataError(
+            f"the data is too large for float32 in {_times(survey.n_bad, 'value')}, the first {value:.3g} at {where}, "
+            "expected magnitudes below 3.4e+38; rescale the data."
+        )
+    name = "NaN" if np.isnan(value) else "infinity"
+    return DataError(
+        f"the data contains NaN or infinity in {_times(survey.n_bad, 'value')}, the first {name} at {where}, "
+        "expected finite numbers; fill those values or drop their samples."
+    )
+
+
+def _constant(constant: Tensor) -> DataError:
+    columns = constant.nonzero().flatten().tolist()
+    listed = ", ".join(map(str, columns[:5])) + (", …" if len(columns) > 5 else "")
+    word = "column" if len(columns) == 1 else "columns"
+    return DataError(
+        f"the data has {_times(len(columns), 'constant feature')} of {len(constant)} ({word} {listed}, from 0), "
+        "expected every feature to vary; drop them."
+    )
+
+
+def _times(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("" if count == 1 else "s")

@@ -1,0 +1,7 @@
+"""2  x → h: the inference network's backbone. Heads for each parameter sit in `posterior`."""
+
+from softspike.encoder.base import Encoder
+from softspike.encoder.linear import LinearEncoder
+from softspike.encoder.mlp import MLPEncoder
+
+__all__ = ["Encoder", "LinearEncoder", "MLPEncoder"]

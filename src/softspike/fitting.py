@@ -1,0 +1,112 @@
+"""From rows and a plan to a fitted coder: standardise, train, calibrate. Estimator and command line both call it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Generator, Tensor
+from torch.optim import Optimizer
+
+from softspike.coder import Coder
+from softspike.data import Rows, StandardisedRows, Standardiser
+from softspike.methods import Built, Plan, build
+from softspike.train import Observer, Progress, Recipe, pack, train, unpack
+
+__all__ = ["Checkpoint", "Fitted", "calibrate", "fit_rows", "pick_device"]
+
+# Enough rows to place the cut within a fraction of a per cent, few enough to hold their scores in memory.
+_CALIBRATION_ROWS, _CALIBRATION_NUMBERS = 20_000, 2**26
+
+
+class Checkpoint(NamedTuple):
+    step: int
+    tensors: dict[str, Tensor]
+
+
+class Fitted(NamedTuple):
+    coder: Coder
+    standardiser: Standardiser
+    recipe: Recipe
+    optimizer: Optimizer
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The whole state as named tensors: coder, optimiser, standardiser."""
+        own = {f"standardiser.{name}": value for name, value in self.standardiser.state_dict().items()}
+        return {**pack(self.coder, self.optimizer), **own}
+
+
+def pick_device(name: str) -> torch.device:
+    """'auto' is a GPU where there is one; a device that is asked for by name must exist."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise ValueError(f"device is {name!r}, expected 'auto', 'cpu' or 'cuda'") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device is {name!r} but no GPU is available here; use device='cpu' or 'auto'")
+    return device
+
+
+def prepare(
+    method: Callable[[Plan], Built], plan: Plan, seed: int, device: torch.device, standardiser: Standardiser
+) -> Fitted:
+    """An untrained coder with its optimiser, on its device."""
+    coder, recipe = build(method, plan, seed)
+    coder.to(device)
+    return Fitted(coder, standardiser.to(device), recipe, recipe.build(coder.parameter_groups()))
+
+
+def fit_rows(
+    rows: Rows,
+    method: Callable[[Plan], Built],
+    plan: Plan,
+    *,
+    seed: int = 0,
+    device: torch.device | str = "cpu",
+    observers: Sequence[Observer] = (),
+    on_checkpoint: Callable[[int, dict[str, Tensor]], Any] | None = None,
+    resume: Checkpoint | None = None,
+) -> Fitted:
+    """Train on the rows and calibrate the sparsity; `resume` goes on from a checkpoint, bit-identically on a CPU."""
+    device = torch.device(device)
+    standardiser = Standardiser.identity(rows.n_features) if resume else Standardiser.fit(rows)
+    fitted = prepare(method, plan, seed, device, standardiser)
+    if resume:
+        restore(fitted, resume.tensors)
+    watching = [*observers, _Saver(fitted, on_checkpoint)] if on_checkpoint else list(observers)
+    standard = StandardisedRows(rows, fitted.standardiser)
+    train(
+        fitted.coder, standard, fitted.recipe, seed=seed, device=device, optimizer=fitted.optimizer,
+        start=resume.step if resume else 0, observers=watching,
+    )  # fmt: skip
+    calibrate(fitted.coder, standard, plan.activity * plan.n_components, seed, device)
+    return fitted
+
+
+def restore(fitted: Fitted, tensors: dict[str, Tensor]) -> None:
+    """Put the tensors of a checkpoint or of a finished model back, in place."""
+    unpack(tensors, fitted.coder, fitted.optimizer)
+    prefix = "standardiser."
+    own = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+    fitted.standardiser.load_state_dict(own)
+
+
+def calibrate(coder: Coder, rows: Rows, mean_active: float, seed: int, device: torch.device) -> None:
+    """Make the deterministic code meet its target count on (a sample of) the training rows."""
+    d = coder.generator.atoms.shape[1]
+    n = min(len(rows), _CALIBRATION_ROWS, max(_CALIBRATION_NUMBERS // d, 1))
+    chosen = torch.randperm(len(rows), generator=Generator().manual_seed(seed))[:n]
+    coder.calibrate(rows.take(chosen).to(device), mean_active)
+
+
+class _Saver:
+    """Hands the state to `on_checkpoint` whenever the loop saves."""
+
+    def __init__(self, fitted: Fitted, on_checkpoint: Callable[[int, dict[str, Tensor]], Any]):
+        self.fitted, self.on_checkpoint = fitted, on_checkpoint
+
+    def logged(self, progress: Progress) -> None: ...
+
+    def saved(self, progress: Progress) -> None:
+        self.on_checkpoint(progress.step, self.fitted.tensors())

@@ -1,0 +1,47 @@
+"""The two dictionaries: columns kept in bounds by a penalty, or by a constraint."""
+
+import torch
+from torch import Generator, Tensor, nn
+
+from softspike.generator.base import LinearGenerator
+
+__all__ = ["Dictionary", "UnitNormDictionary", "random_atoms"]
+
+
+def random_atoms(n_features: int, n_components: int, generator: Generator | None = None) -> Tensor:
+    """(D, d) Gaussian columns of unit norm."""
+    columns = torch.randn(n_features, n_components, generator=generator)
+    return columns / columns.norm(dim=0)
+
+
+class Dictionary(LinearGenerator):
+    """x̂ = Az with the Frobenius penalty κ‖A‖²; starts as unit-norm Gaussian columns."""
+
+    def __init__(self, n_features: int, n_components: int, frobenius: float = 1e-4, generator: Generator | None = None):
+        super().__init__()
+        self.atoms = nn.Parameter(random_atoms(n_features, n_components, generator))
+        self.frobenius = frobenius
+
+    def penalty(self) -> Tensor:
+        """κ‖A‖²_F, on the scale of ½‖x − Az‖²."""
+        return self.frobenius * self.atoms.square().sum()
+
+    def constrain(self) -> None:
+        """Nothing to do: the penalty bounds the norms."""
+
+
+class UnitNormDictionary(LinearGenerator):
+    """x̂ = Az with ‖aᵢ‖ = 1, restored after each step. Codes are then in the units of the data."""
+
+    def __init__(self, n_features: int, n_components: int, generator: Generator | None = None):
+        super().__init__()
+        self.atoms = nn.Parameter(random_atoms(n_features, n_components, generator))
+
+    def penalty(self) -> Tensor:
+        """0: there is nothing to bound."""
+        return self.atoms.new_zeros(())
+
+    @torch.no_grad()
+    def constrain(self) -> None:
+        """aᵢ ← aᵢ/‖aᵢ‖."""
+        self.atoms /= self.atoms.norm(dim=0).clamp_min(1e-12)

@@ -1,0 +1,52 @@
+"""Using a trained coder: standardise, run, a chunk at a time, in the precision of the data."""
+
+import copy
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from softspike.coder import Coder
+from softspike.data import ArrayRows, Rows, Standardiser
+
+__all__ = ["Inference"]
+
+_CHUNK_NUMBERS = 2**22  # entries of codes or data held at a time: memory does not grow with the number of rows
+
+
+class Inference:
+    """A coder and its standardiser; float64 data is coded by a float64 copy, made once."""
+
+    def __init__(self, coder: Coder, standardiser: Standardiser):
+        self.coder, self.standardiser = coder, standardiser
+        self._double: tuple[Coder, Standardiser] | None = None
+
+    def codes(self, rows: Rows) -> sparse.csr_matrix:
+        """The deterministic codes, CSR with exact zeros."""
+        blocks = [sparse.csr_matrix(z.cpu().numpy()) for z in self._map(rows, lambda coder, x: coder.code(x))]
+        return sparse.vstack(blocks, format="csr")
+
+    def activation_probability(self, rows: Rows) -> np.ndarray:
+        """P(zᵢ ≠ 0 | x), (n, d)."""
+        parts = self._map(rows, lambda coder, x: coder.activation_probability(x))
+        return np.concatenate([part.cpu().numpy() for part in parts])
+
+    @torch.no_grad()
+    def _map(self, rows: Rows, function: Callable[[Coder, Tensor], Tensor]) -> Iterator[Tensor]:
+        double = isinstance(rows, ArrayRows) and rows.array.dtype == np.float64
+        coder, standardiser = self._in_double() if double else (self.coder, self.standardiser)
+        step = max(_CHUNK_NUMBERS // max(coder.generator.atoms.shape), 1)
+        for first in range(0, len(rows), step):
+            last = min(first + step, len(rows))
+            if isinstance(rows, ArrayRows) and double:
+                x = torch.from_numpy(np.ascontiguousarray(rows.array[first:last]))
+            else:
+                x = rows.take(torch.arange(first, last))
+            yield function(coder, standardiser(x.to(standardiser.mean.device)))
+
+    def _in_double(self) -> tuple[Coder, Standardiser]:
+        if self._double is None:
+            self._double = copy.deepcopy(self.coder).double(), copy.deepcopy(self.standardiser).double()
+        return self._double

@@ -1,0 +1,103 @@
+"""What is known about one batch: the data, the posterior it was given, and how to score draws from it."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Generator, Tensor
+from torch.distributions import Distribution, Gamma, kl_divergence
+
+from softspike.generator import LinearGenerator
+from softspike.posterior import Beliefs, noise, place
+from softspike.threshold import Threshold
+
+__all__ = ["Evidence", "Noise", "Terms"]
+
+
+class Noise(NamedTuple):
+    """The randomness of J draws; with a law's parameters it determines them."""
+
+    base: Tensor  # (J, B, …)
+    level: Tensor | None  # (J, B, d), or None where the level is fixed
+
+    def pick(self, winner: Tensor) -> "Noise":
+        """The noise of one sample per input, winner (B,), as a single draw (1, B, …)."""
+        rows = torch.arange(winner.shape[0], device=winner.device)
+        level = None if self.level is None else self.level[winner, rows][None]
+        return Noise(self.base[winner, rows][None], level)
+
+
+class Terms(NamedTuple):
+    """The loss of each input and what it is made of, each (B,)."""
+
+    loss: Tensor  # what is minimised, β × (−bound in nats) up to a constant
+    misfit: Tensor  # mean over features of (x − x̂)²
+    kl: Tensor  # β-free divergence from the prior, summed over components
+    active: Tensor  # number of non-zero components of the sample in use
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One batch under one model. The likelihood is N(x; G(z), v·I) with v = βD/2, which makes
+
+    β·(−ELBO) = mean over features of (x − x̂)²  +  β·KL  +  constant,
+
+    so the reduction is named once, here: a *mean* over features, a *sum* over components.
+    """
+
+    x: Tensor  # (B, D)
+    beliefs: Beliefs
+    level: Gamma | None  # q(λ|x), or None where the level is fixed
+    prior: Distribution
+    threshold: Threshold | None
+    generator: LinearGenerator
+    beta: float
+    level_beta: float
+
+    def noise(self, n_samples: int, generator: Generator | None = None) -> Noise:
+        base = noise(self.beliefs.sampled, n_samples, generator)
+        return Noise(base, None if self.level is None else noise(self.level, n_samples, generator))
+
+    def levels(self, noise: Noise) -> Tensor | None:
+        return None if self.threshold is None else self.threshold.draw_level(self.level, noise.level)
+
+    def codes(self, noise: Noise) -> Tensor:
+        """z, (J, B, d)."""
+        s = place(self.beliefs.sampled, noise.base)
+        if self.threshold is None:
+            return s
+        level = self.threshold.draw_level(self.level, noise.level)
+        return self.threshold.gradient(self.threshold.law(self.beliefs.sampled, level), s)
+
+    def misfit(self, z: Tensor) -> Tensor:
+        """mean over features of (x − x̂)², (J, B)."""
+        return (self.x - self.generator(z)).square().flatten(2).mean(-1)
+
+    def kl(self) -> Tensor:
+        """KL(q(s|x) ‖ p(s)) + (β₂/β)·KL(q(λ|x) ‖ p(λ)), (B,)."""
+        settled = self.beliefs.settled
+        total = kl_divergence(settled, self.prior.expand(settled.batch_shape)).sum(-1)
+        if self.level is None or self.threshold is None:
+            return total
+        return total + (self.level_beta / self.beta) * self.threshold.level.kl(self.level)
+
+    @property
+    def noise_variance(self) -> float:
+        """v = βD/2."""
+        return self.beta * self.x[0].numel() / 2
+
+    def log_weights(self, noise: Noise) -> Tensor:
+        """log p(x|z)p(z, λ) − log q(z, λ|x) in nats, (J, B), with the true mixed densities."""
+        z = self.codes(noise)
+        v, n_features = self.noise_variance, self.x[0].numel()
+        likelihood = -0.5 * n_features * (self.misfit(z) / v + math.log(2 * math.pi * v))
+        if self.threshold is None:
+            ratio = self.prior.log_prob(z) - self.beliefs.sampled.log_prob(z)
+            return likelihood + ratio.sum(-1)
+        level = self.threshold.draw_level(self.level, noise.level)
+        p, q = self.threshold.law(self.prior, level), self.threshold.law(self.beliefs.sampled, level)
+        ratio = p.log_prob(z) - q.log_prob(z)
+        if self.level is not None:
+            ratio = ratio + self.threshold.level.prior.log_prob(level) - self.level.log_prob(level)
+        return likelihood + ratio.sum(-1)

@@ -1,0 +1,5 @@
+"""What q is compared with, and the divergences torch does not know."""
+
+from softspike.prior.laws import LaplacePrior, NormalPrior, Prior, SpikeSlabPrior
+
+__all__ = ["LaplacePrior", "NormalPrior", "Prior", "SpikeSlabPrior"]

@@ -1,0 +1,64 @@
+"""The priors, as modules so that they follow the model to its device."""
+
+import math
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor, nn
+from torch.distributions import Laplace, Normal
+
+from softspike.posterior.spike_slab import SpikeSlab
+from softspike.prior import divergence  # noqa: F401  (registers the divergences)
+
+__all__ = ["LaplacePrior", "NormalPrior", "Prior", "SpikeSlabPrior"]
+
+
+class Prior(nn.Module, ABC):
+    """p(s), or p(z) itself for a spike-and-slab."""
+
+    scale: Tensor
+
+    @property
+    @abstractmethod
+    def law(self) -> Normal | Laplace | SpikeSlab:
+        """The law of one component."""
+
+
+class NormalPrior(Prior):
+    """N(0, σ₀²), given by its *variance* σ₀²."""
+
+    def __init__(self, variance: float = 0.1):
+        super().__init__()
+        self.register_buffer("scale", torch.tensor(math.sqrt(variance)))
+
+    @property
+    def law(self) -> Normal:
+        return Normal(torch.zeros_like(self.scale), self.scale, validate_args=False)
+
+
+class LaplacePrior(Prior):
+    """Laplace(0, b₀)."""
+
+    def __init__(self, scale: float = 0.1):
+        super().__init__()
+        self.register_buffer("scale", torch.tensor(float(scale)))
+
+    @property
+    def law(self) -> Laplace:
+        return Laplace(torch.zeros_like(self.scale), self.scale, validate_args=False)
+
+
+class SpikeSlabPrior(Prior):
+    """(1 − γ₀)·δ₀ + γ₀·N(0, σ₀²)."""
+
+    logit: Tensor
+
+    def __init__(self, activity: float = 0.1, variance: float = 0.1):
+        super().__init__()
+        self.register_buffer("logit", torch.tensor(math.log(activity) - math.log1p(-activity)))
+        self.register_buffer("scale", torch.tensor(math.sqrt(variance)))
+
+    @property
+    def law(self) -> SpikeSlab:
+        slab = Normal(torch.zeros_like(self.scale), self.scale, validate_args=False)
+        return SpikeSlab(slab, self.logit, validate_args=False)

@@ -1,0 +1,1 @@
+"""9  run folders → progress, tables, pictures."""

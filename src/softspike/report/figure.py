@@ -1,0 +1,53 @@
+"""Pictures of dictionaries."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+__all__ = ["dictionary_order", "mosaic", "picture_shape", "save_dictionary"]
+
+
+def dictionary_order(components: np.ndarray, usage: np.ndarray | None = None) -> np.ndarray:
+    """Atoms by falling norm; equal norms (unit-norm dictionaries) by falling usage."""
+    norms = np.round(np.linalg.norm(components, axis=1), 6)
+    usage = np.zeros(len(components)) if usage is None else usage
+    return np.lexsort((-usage, -norms))
+
+
+def picture_shape(n_features: int, image_shape: tuple[int, ...] | None = None) -> tuple[int, ...]:
+    """The shape atoms are drawn in: the data's own, a square where there is one, a bar of 8 rows otherwise."""
+    if image_shape:
+        return image_shape
+    side = math.isqrt(n_features)
+    return (side, side) if side * side == n_features else (1, n_features)
+
+
+def mosaic(components: np.ndarray, shape: tuple[int, ...], gap: int = 1) -> np.ndarray:
+    """Atoms (d, D) as tiles of one picture in [0, 1], each scaled by its own largest absolute value, zero mid-grey."""
+    tiles = components.reshape(len(components), *shape)
+    if tiles.ndim == 3:
+        tiles = tiles[..., None]
+    n, height, width, channels = tiles.shape
+    columns = math.ceil(math.sqrt(n * height / width))
+    rows = math.ceil(n / columns)
+    picture = np.full((rows * (height + gap) + gap, columns * (width + gap) + gap, channels), 1.0)
+    peak = np.abs(tiles).reshape(n, -1).max(1).clip(1e-12)
+    for i, tile in enumerate(tiles):
+        top, left = gap + (i // columns) * (height + gap), gap + (i % columns) * (width + gap)
+        picture[top : top + height, left : left + width] = 0.5 + 0.5 * tile / peak[i]
+    return picture[..., 0] if channels == 1 else picture
+
+
+def save_dictionary(
+    path: Path, components: np.ndarray, image_shape: tuple[int, ...] | None = None, usage: np.ndarray | None = None
+) -> None:
+    """A PNG of all atoms, sorted by norm, enlarged so that single pixels can be seen."""
+    from PIL import Image
+
+    order = dictionary_order(components, usage)
+    picture = mosaic(components[order], picture_shape(components.shape[1], image_shape))
+    pixels = (255 * picture.clip(0, 1)).round().astype(np.uint8)
+    zoom = max(1, 800 // max(pixels.shape[:2]))
+    image = Image.fromarray(pixels)
+    image.resize((image.width * zoom, image.height * zoom), Image.Resampling.NEAREST).save(path)

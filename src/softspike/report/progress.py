@@ -1,0 +1,74 @@
+"""A live bar on a terminal, plain lines elsewhere."""
+
+import sys
+import time
+from typing import Any
+
+from softspike.train import Observer, Progress
+
+__all__ = ["PlainLines", "ProgressBar", "progress_bar"]
+
+
+def progress_bar(verbose: bool | None) -> list[Observer]:
+    """The observer that suits the place: a bar on a terminal, lines if asked for elsewhere, otherwise nothing."""
+    terminal = sys.stderr.isatty()
+    if verbose is False or (verbose is None and not terminal):
+        return []
+    return [ProgressBar() if terminal else PlainLines()]
+
+
+class ProgressBar:
+    """Steps, steps per second, time left, reconstruction error and active components, on standard error."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._task: Any = None
+
+    def logged(self, progress: Progress) -> None:
+        if self._bar is None:
+            self._start(progress)
+        loss = progress.loss
+        self._bar.update(
+            self._task,
+            completed=progress.step,
+            error=float(loss.misfit),
+            active=float(loss.active),
+            loss=float(loss.total),
+        )
+        if progress.step >= progress.n_steps:
+            self._bar.stop()
+
+    def saved(self, progress: Progress) -> None: ...
+
+    def _start(self, progress: Progress) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
+
+        self._bar = Bar(
+            TextColumn("training"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+            TextColumn("unexplained {task.fields[error]:.3f} · active {task.fields[active]:.1f} · loss {task.fields[loss]:.4f}"),
+            console=Console(stderr=True), transient=False,
+        )  # fmt: skip
+        self._task = self._bar.add_task("training", total=progress.n_steps, error=0.0, active=0.0, loss=0.0)
+        self._bar.start()
+
+
+class PlainLines:
+    """One line every few seconds: quiet enough for a log file."""
+
+    def __init__(self, every_seconds: float = 10.0):
+        self._every, self._last = every_seconds, time.monotonic()
+
+    def logged(self, progress: Progress) -> None:
+        now = time.monotonic()
+        if now - self._last >= self._every or progress.step >= progress.n_steps:
+            self._last = now
+            loss = progress.loss
+            print(
+                f"step {progress.step}/{progress.n_steps}  loss {float(loss.total):.4f}  "
+                f"unexplained {float(loss.misfit):.3f}  active {float(loss.active):.1f}",
+                file=sys.stderr, flush=True,
+            )  # fmt: skip
+
+    def saved(self, progress: Progress) -> None: ...

@@ -1,0 +1,47 @@
+"""Readable tables on a terminal, plain `name: value` lines elsewhere."""
+
+import sys
+from collections.abc import Iterable
+
+__all__ = ["print_table", "summary_lines"]
+
+from softspike.metric import Baselines, Summary
+
+Line = tuple[str, str, str]  # what, value, what to compare it with
+
+
+def print_table(title: str, lines: Iterable[Line]) -> None:
+    """Standard output only: a framed table for people, tab-free lines for programs."""
+    if not sys.stdout.isatty():
+        print(title)
+        for name, value, note in lines:
+            print(f"  {name}: {value}" + (f"  ({note})" if note else ""))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", show_header=False)
+    table.add_column(style="bold")
+    table.add_column(justify="right")
+    table.add_column(style="dim")
+    for line in lines:
+        table.add_row(*line)
+    Console().print(table)
+
+
+def summary_lines(summary: Summary, target: float | None, rivals: Baselines | None) -> list[Line]:
+    """The figures of a summary, each with what it should be judged against."""
+    asked = f"asked for {target:.1f}" if target is not None else ""
+    lines = [
+        ("explained variance", f"{summary.explained_variance:.3f}", "0 is the mean, 1 is everything"),
+        ("active components", f"{summary.active:.2f} of {summary.n_components}", asked),
+        ("dead components", str(summary.dead), f"never active on {summary.n_samples} samples"),
+        ("sparse-coding loss", f"{summary.loss:.1f}", f"coding nothing costs {summary.loss_of_zero:.1f}"),
+    ]
+    if rivals:
+        note = f"same mean count, {rivals.n_samples} samples"
+        lines += [
+            ("baseline: OMP, same dictionary", f"{rivals.omp:.3f}", note),
+            ("baseline: principal components", f"{rivals.pca:.3f}", note),
+        ]
+    return lines

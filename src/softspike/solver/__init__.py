@@ -1,0 +1,7 @@
+"""The other road from x to z: iterative solvers on a dictionary, batched, on any device."""
+
+from softspike.solver.coder import FistaCoder
+from softspike.solver.fista import FistaResult, fista, lasso_gap
+from softspike.solver.omp import omp, omp_at_mean_count
+
+__all__ = ["FistaCoder", "FistaResult", "fista", "lasso_gap", "omp", "omp_at_mean_count"]

@@ -1,0 +1,75 @@
+"""The FISTA baseline as a coder: codes by convex optimisation, the dictionary by gradient descent in the same loop."""
+
+import torch
+from torch import Generator, Tensor
+
+from softspike.coder import Coder, Loss
+from softspike.generator import LinearGenerator
+from softspike.schedule import Constant, Schedule
+from softspike.solver.fista import fista
+
+__all__ = ["FistaCoder"]
+
+
+class FistaCoder(Coder):
+    """z = argmin ½‖x − Az‖² + ω(step)·λ‖z‖₁; the loss for A is that of every other coder, at fixed z."""
+
+    penalty: Tensor  # λ
+
+    def __init__(
+        self,
+        generator: LinearGenerator,
+        penalty: float = 20.0,
+        warm_up: Schedule = Constant(1.0),
+        tolerance: float = 1e-3,
+        max_iterations: int = 500,
+        positive: bool = False,
+        target: float | None = None,
+    ):
+        super().__init__()
+        self.generator, self.warm_up = generator, warm_up
+        self.tolerance, self.max_iterations, self.positive = tolerance, max_iterations, positive
+        self.target = target  # mean active count that training steers λ towards, or None to leave λ alone
+        self.register_buffer("penalty", torch.tensor(float(penalty)))
+
+    def solve(self, x: Tensor, penalty: Tensor | float) -> Tensor:
+        atoms = self.generator.atoms.detach()
+        return fista(
+            x, atoms, penalty, tolerance=self.tolerance, max_iterations=self.max_iterations, positive=self.positive
+        ).codes
+
+    def loss(self, x: Tensor, step: int, random: Generator | None = None) -> Loss:
+        """mean over features of (x − Az)² plus the penalty on A, z solved for and held fixed."""
+        z = self.solve(x, self.warm_up(step) * self.penalty)
+        misfit = (x - self.generator(z)).square().mean()
+        total = misfit + (2 / x.shape[-1]) * self.generator.penalty()
+        active = (z != 0).sum(-1).to(x.dtype).mean()
+        if self.target is not None:
+            # A multiplicative controller: 1 % of the relative miss per step.
+            self.penalty *= torch.exp(0.01 * (active / self.target - 1).clamp(-1, 1))
+        return Loss(total, misfit.detach(), torch.zeros_like(misfit), active)
+
+    def code(self, x: Tensor) -> Tensor:
+        return self.solve(x, self.penalty)
+
+    def activation_probability(self, x: Tensor) -> Tensor:
+        """A MAP code knows no doubt: 1 where active, 0 elsewhere."""
+        return (self.code(x) != 0).to(x.dtype)
+
+    @torch.no_grad()
+    def calibrate(self, x: Tensor, mean_active: float, weight: float = 1.0, rounds: int = 20) -> None:
+        """Set λ, by bisection on its logarithm, so that codes of x have `mean_active` non-zeros on average.
+
+        With a weight below 1 nothing is done: the controller in `loss` already follows the stream.
+        """
+        if weight < 1:
+            return
+        largest = (x @ self.generator.atoms).abs().max().clamp_min(1e-30)
+        low, high = largest * 1e-6, largest
+        for _ in range(rounds):
+            middle = (low * high).sqrt()
+            if (self.solve(x, middle) != 0).sum(-1).float().mean() > mean_active:
+                low = middle
+            else:
+                high = middle
+        self.penalty.copy_(high)

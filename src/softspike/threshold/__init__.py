@@ -1,0 +1,29 @@
+"""4  s → z: thresholds, their laws, their gradients and their levels."""
+
+from softspike.threshold.activity import activity_under_gamma
+from softspike.threshold.divergence import as_spike_slab
+from softspike.threshold.functions import hard_threshold, shifted_soft_threshold, soft_threshold
+from softspike.threshold.gradient import DoubledStraightThrough, StraightThrough, Subgradient, ThresholdGradient
+from softspike.threshold.law import CentredSoft, Hard, ShiftedSoft, ThresholdedLaw
+from softspike.threshold.level import FixedLevel, GammaLevel, level_for_activity
+from softspike.threshold.module import Threshold
+
+__all__ = [
+    "CentredSoft",
+    "DoubledStraightThrough",
+    "FixedLevel",
+    "GammaLevel",
+    "Hard",
+    "ShiftedSoft",
+    "StraightThrough",
+    "Subgradient",
+    "Threshold",
+    "ThresholdGradient",
+    "ThresholdedLaw",
+    "activity_under_gamma",
+    "as_spike_slab",
+    "hard_threshold",
+    "level_for_activity",
+    "shifted_soft_threshold",
+    "soft_threshold",
+]

@@ -1,0 +1,19 @@
+"""7  the training loop, its recipe, its order and its state."""
+
+from softspike.train.loop import Diverged, Observer, Progress, train
+from softspike.train.order import batch_rows, step_random
+from softspike.train.recipe import GroupRecipe, Recipe
+from softspike.train.state import pack, unpack
+
+__all__ = [
+    "Diverged",
+    "GroupRecipe",
+    "Observer",
+    "Progress",
+    "Recipe",
+    "batch_rows",
+    "pack",
+    "step_random",
+    "train",
+    "unpack",
+]

@@ -1,0 +1,33 @@
+"""Which rows make up which step, and each step's random numbers: pure functions of the seed and the step."""
+
+import hashlib
+from functools import lru_cache
+
+import torch
+from torch import Generator, Tensor
+
+__all__ = ["batch_rows", "step_random"]
+
+
+def _mix(*numbers: int) -> int:
+    """A 63-bit seed from several integers, so that neighbouring seeds and steps share nothing."""
+    digest = hashlib.blake2b(repr(numbers).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
+
+
+def step_random(seed: int, step: int, device: torch.device | str = "cpu") -> Generator:
+    """The random generator of one training step."""
+    return Generator(device=device).manual_seed(_mix(seed, 1, step))
+
+
+@lru_cache(maxsize=2)
+def _epoch_order(seed: int, epoch: int, n_rows: int) -> Tensor:
+    return torch.randperm(n_rows, generator=Generator().manual_seed(_mix(seed, 2, epoch)))
+
+
+def batch_rows(seed: int, step: int, n_rows: int, batch_size: int) -> Tensor:
+    """The row numbers of one step: each epoch visits a fresh permutation once, dropping an incomplete last batch."""
+    size = min(batch_size, n_rows)
+    per_epoch = n_rows // size
+    epoch, index = divmod(step, per_epoch)
+    return _epoch_order(seed, epoch, n_rows)[index * size : (index + 1) * size]

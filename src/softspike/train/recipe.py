@@ -1,0 +1,46 @@
+"""How a coder is trained: steps, batch, optimiser, and a learning-rate schedule per parameter group."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import nn
+from torch.optim import Optimizer
+
+from softspike.schedule import Schedule
+
+__all__ = ["GroupRecipe", "Recipe"]
+
+
+@dataclass(frozen=True)
+class GroupRecipe:
+    """The learning rate of one parameter group, a pure function of the step, and its optimiser options."""
+
+    rate: Schedule
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything the loop needs besides the coder, the data and the seed."""
+
+    n_steps: int
+    batch_size: int
+    optimizer: type[Optimizer]
+    groups: Mapping[str, GroupRecipe]  # keys as in Coder.parameter_groups
+    clip_norm: float | None = None
+    log_every: int = 50
+    save_every: int = 1000
+
+    def build(self, parameters: Mapping[str, list[nn.Parameter]]) -> Optimizer:
+        """One optimiser over all groups; groups without parameters are left out."""
+        groups = [
+            {"params": parameters[name], "name": name, "lr": group.rate(0), **group.options}
+            for name, group in self.groups.items()
+            if parameters.get(name)
+        ]
+        return self.optimizer(groups, lr=0.0)
+
+    def set_rates(self, optimizer: Optimizer, step: int) -> None:
+        for group in optimizer.param_groups:
+            group["lr"] = self.groups[group["name"]].rate(step)

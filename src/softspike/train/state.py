@@ -1,0 +1,31 @@
+"""A training state as flat named tensors, and back: what a checkpoint holds."""
+
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+__all__ = ["pack", "unpack"]
+
+
+def pack(coder: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:
+    """model.* and optimizer.<parameter number>.* as contiguous copies, free of any shared storage."""
+    tensors = {f"model.{name}": value for name, value in coder.state_dict().items()}
+    for number, slots in optimizer.state_dict()["state"].items():
+        for key, value in slots.items():
+            if isinstance(value, Tensor):
+                tensors[f"optimizer.{number}.{key}"] = value
+    return {name: value.detach().to("cpu", copy=True).contiguous() for name, value in tensors.items()}
+
+
+def unpack(tensors: dict[str, Tensor], coder: nn.Module, optimizer: Optimizer) -> None:
+    """Put a packed state back, in place."""
+    coder.load_state_dict(_below(tensors, "model."))
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, value in _below(tensors, "optimizer.").items():
+        number, key = name.split(".", 1)
+        state.setdefault(int(number), {})[key] = value
+    if state:
+        optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def _below(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
