@@ -5,15 +5,16 @@ an unbiased estimate of the derivative of an expectation. All of it is in float6
 """
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.distributions import Distribution, Laplace, Normal
+from torch.distributions import Distribution, HalfNormal, Laplace, Normal
 
 from softspike.posterior import SpikeSlab
-from softspike.threshold import CentredSoft, Hard, ShiftedSoft
+from softspike.threshold import CentredSoft, Hard, PositiveHard, ShiftedSoft
 
 
 class Row(NamedTuple):
@@ -35,13 +36,13 @@ def _thresholded(law: type, base: type) -> Callable[[Tensor, Tensor, Tensor], Di
     return lambda loc, scale, level: law(base(loc, scale), level)
 
 
-def _spike_slab(base: type) -> Callable[[Tensor, Tensor, Tensor], Distribution]:
+def _spike_slab(base: Callable[[Tensor, Tensor], Distribution]) -> Callable[[Tensor, Tensor, Tensor], Distribution]:
     """Any decreasing rate will do: logit γ = 2 − λ/scale."""
     return lambda loc, scale, level: SpikeSlab(base(loc, scale), 2 - level / scale)
 
 
 # The shifted threshold jumps where the noise is ±λ, which moves with the scale and the level but not with the location;
-# the hard one jumps at s = ±λ, which moves with everything; the centred one is continuous.
+# the hard ones jump at s = ±λ, which moves with everything; the centred one is continuous.
 ROWS = {
     "shifted-normal": Row(_thresholded(ShiftedSoft, Normal), ("loc",)),
     "shifted-laplace": Row(_thresholded(ShiftedSoft, Laplace), ("loc",)),
@@ -49,8 +50,11 @@ ROWS = {
     "centred-laplace": Row(_thresholded(CentredSoft, Laplace), ("loc", "scale", "level")),
     "hard-normal": Row(_thresholded(Hard, Normal), ()),
     "hard-laplace": Row(_thresholded(Hard, Laplace), ()),
+    "positive-normal": Row(_thresholded(PositiveHard, Normal), ()),
+    "positive-laplace": Row(_thresholded(PositiveHard, Laplace), ()),
     "spike-slab-normal": Row(_spike_slab(Normal), ("loc",)),
     "spike-slab-laplace": Row(_spike_slab(Laplace), ("loc",)),
+    "spike-slab-half-normal": Row(_spike_slab(lambda loc, scale: HalfNormal(scale + 0 * loc, validate_args=False)), ()),
 }
 
 SETTINGS = {
@@ -78,13 +82,12 @@ class Quadrature(NamedTuple):
 
 
 def quadrature(setting: Setting, reach: float = 40.0, per_scale: int = 20) -> Quadrature:
-    """Four-point Gauss–Legendre on panels of scale/per_scale, broken wherever a law of the table may jump or have a kink."""
+    """Four-point Gauss–Legendre on panels of scale/per_scale, broken wherever a law of the table may have a jump."""
     loc, scale, level = setting
     ends = (min(loc, 0) - level - reach * scale, max(loc, 0) + level + reach * scale)
     breaks = sorted({*ends, 0.0, loc, level, -level, loc + level, loc - level})
     pieces = [
-        np.linspace(a, b, max(2, int(np.ceil((b - a) / scale * per_scale)) + 1))[:-1]
-        for a, b in zip(breaks, breaks[1:], strict=False)
+        np.linspace(a, b, max(2, int(np.ceil((b - a) / scale * per_scale)) + 1))[:-1] for a, b in pairwise(breaks)
     ]
     edges = np.append(np.concatenate(pieces), breaks[-1])
     u, w = np.polynomial.legendre.leggauss(4)

@@ -37,10 +37,10 @@ class Coder(nn.Module, ABC):
         """γ = P(z ≠ 0 | x), (B, d)."""
 
     @abstractmethod
-    def calibrate(self, x: Tensor, mean_active: float, weight: float = 1.0) -> None:
-        """Make codes of x have `mean_active` non-zeros on average; a weight below 1 goes part of the way."""
+    def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None, pull: float = 1.0) -> None:
+        """Make codes of x have `mean_active` non-zeros on (weighted) average; a pull below 1 goes part of the way."""
 
-    def after_step(self) -> None:
+    def after_step(self, step: int) -> None:
         """Called after each optimiser step, without gradients."""
         self.generator.constrain()
 

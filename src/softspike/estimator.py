@@ -37,6 +37,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     n_samples : posterior samples per input and step, for the methods that sample.
     max_steps, batch_size, learning_rate : the training schedule; a rate of None is the method's own.
     positive : codes ≥ 0.
+    encoder_steps : depth of the unrolled encoder; more steps code better and cost more.
     constant_features : 'error' refuses columns without variance, 'keep' lets them pass.
     device : 'auto' (a GPU where there is one), 'cpu' or 'cuda'.
     verbose : True or False; None shows a progress bar on a terminal only.
@@ -63,12 +64,13 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         *,
         sparsity: float = 0.1,
         n_active: float | None = None,
-        method: str | Callable[[Plan], Built] = "centred-laplacian",
+        method: str | Callable[[Plan], Built] = "hard-gaussian",
         n_samples: int = 20,
         max_steps: int = 4000,
         batch_size: int = 256,
         learning_rate: float | None = None,
         positive: bool = False,
+        encoder_steps: int = 5,
         constant_features: str = "error",
         random_state: Any = None,
         device: str = "auto",
@@ -83,6 +85,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.positive = positive
+        self.encoder_steps = encoder_steps
         self.constant_features = constant_features
         self.random_state = random_state
         self.device = device
@@ -146,14 +149,14 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self.standardiser_.load_state_dict(Standardiser.from_moments(self._moments).state_dict())
         device = self.standardiser_.mean.device
         x = self.standardiser_(batch.to(device))
+        # The cut follows the stream, on rows not yet learned from, with a memory of at most fifty batches.
+        self.coder_.calibrate(x, self.target_active_, pull=max(1 / (self.n_steps_ + 1), 0.02))
         one = _single_step(self._fitted.recipe, self.n_steps_, len(x))
         train(
             self.coder_, TensorRows(x), one, seed=self._stream_seed, device=device,
             optimizer=self._fitted.optimizer, start=self.n_steps_,
         )  # fmt: skip
         self.n_steps_ += 1
-        # The cut follows the stream with a memory of at most fifty batches.
-        self.coder_.calibrate(x, self.target_active_, weight=max(1 / self.n_steps_, 0.02))
 
     # ── using ──
 

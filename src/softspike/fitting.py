@@ -8,14 +8,14 @@ from torch import Generator, Tensor
 from torch.optim import Optimizer
 
 from softspike.coder import Coder
-from softspike.data import Rows, StandardisedRows, Standardiser
+from softspike.data import Rows, StandardisedRows, Standardiser, SubsetRows
 from softspike.methods import Built, Plan, build
 from softspike.train import Observer, Progress, Recipe, pack, train, unpack
 
-__all__ = ["Checkpoint", "Fitted", "calibrate", "fit_rows", "pick_device"]
+__all__ = ["Checkpoint", "Fitted", "fit_rows", "pick_device", "prepare", "restore", "split"]
 
-# Enough rows to place the cut within a fraction of a per cent, few enough to hold their scores in memory.
-_CALIBRATION_ROWS, _CALIBRATION_NUMBERS = 20_000, 2**26
+# Enough rows to place the cut within about a per cent, few enough to hold their scores in memory.
+_FEWEST_ROWS, _CALIBRATION_ROWS, _CALIBRATION_NUMBERS = 50, 8192, 2**26
 
 
 class Checkpoint(NamedTuple):
@@ -76,11 +76,14 @@ def fit_rows(
         restore(fitted, resume.tensors)
     watching = [*observers, _Saver(fitted, on_checkpoint)] if on_checkpoint else list(observers)
     standard = StandardisedRows(rows, fitted.standardiser)
+    learning, held_out = split(standard, plan.n_components, seed)
     train(
-        fitted.coder, standard, fitted.recipe, seed=seed, device=device, optimizer=fitted.optimizer,
+        fitted.coder, learning, fitted.recipe, seed=seed, device=device, optimizer=fitted.optimizer,
         start=resume.step if resume else 0, observers=watching,
     )  # fmt: skip
-    calibrate(fitted.coder, standard, plan.activity * plan.n_components, seed, device)
+    aside = held_out.take(torch.arange(len(held_out))).to(device)
+    weights = balancing_weights(aside, learning.take(_some(len(learning))).to(device))
+    fitted.coder.calibrate(aside, plan.activity * plan.n_components, weights)
     return fitted
 
 
@@ -92,12 +95,36 @@ def restore(fitted: Fitted, tensors: dict[str, Tensor]) -> None:
     fitted.standardiser.load_state_dict(own)
 
 
-def calibrate(coder: Coder, rows: Rows, mean_active: float, seed: int, device: torch.device) -> None:
-    """Make the deterministic code meet its target count on (a sample of) the training rows."""
-    d = coder.generator.atoms.shape[1]
-    n = min(len(rows), _CALIBRATION_ROWS, max(_CALIBRATION_NUMBERS // d, 1))
-    chosen = torch.randperm(len(rows), generator=Generator().manual_seed(seed))[:n]
-    coder.calibrate(rows.take(chosen).to(device), mean_active)
+def split(rows: Rows, n_components: int, seed: int) -> tuple[Rows, Rows]:
+    """Rows to learn from, and rows kept aside to calibrate the sparsity on.
+
+    Codes of rows that the dictionary was fitted to are a few per cent sparser than those of unseen ones, so the cut is
+    placed on rows training never saw: a tenth, at most 8192. Small sets cannot spare any and serve as both.
+    """
+    n = min(len(rows) // 10, _CALIBRATION_ROWS, max(_CALIBRATION_NUMBERS // n_components, 1))
+    if n < _FEWEST_ROWS:
+        return rows, SubsetRows(rows, torch.arange(min(len(rows), max(_CALIBRATION_NUMBERS // n_components, 1))))
+    shuffled = torch.randperm(len(rows), generator=Generator().manual_seed(seed))
+    return SubsetRows(rows, shuffled[n:]), SubsetRows(rows, shuffled[:n])
+
+
+def balancing_weights(aside: Tensor, population: Tensor) -> Tensor:
+    """Weights (n,) of sum 1 that give the rows kept aside the population's mean of ‖x‖², ‖x‖ and log ‖x‖².
+
+    The count of a row depends mostly on its energy, so this takes most of the sampling noise out of a mean count:
+    w = F(FᵀF)⁻¹f̄ with F the features of the rows aside and f̄ the population's mean feature (a regression estimator).
+    """
+
+    def features(x: Tensor) -> Tensor:
+        energy = x.double().square().mean(-1)
+        return torch.stack([torch.ones_like(energy), energy, energy.sqrt(), torch.log(energy + 1e-2)], dim=-1)
+
+    own = features(aside)
+    return torch.linalg.pinv(own).T @ features(population).mean(0)
+
+
+def _some(n: int) -> Tensor:
+    return torch.linspace(0, n - 1, min(n, 2**16), dtype=torch.float64).round().long()
 
 
 class _Saver:

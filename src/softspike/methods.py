@@ -9,21 +9,24 @@ import torch
 from torch.optim import Adam
 
 from softspike.coder import Coder
-from softspike.encoder import Encoder, MLPEncoder
-from softspike.generator import Dictionary
+from softspike.encoder import Encoder, MLPEncoder, UnrolledEncoder
+from softspike.generator import Dictionary, UnitNormDictionary
 from softspike.model import VariationalCoder
-from softspike.objective import BestOf
-from softspike.posterior import GaussianPosterior, LaplacePosterior, Posterior, SpikeSlabPosterior
-from softspike.prior import LaplacePrior, NormalPrior, Prior, SpikeSlabPrior
+from softspike.objective import BestOf, Expected
+from softspike.posterior import GaussianAround, GaussianPosterior, LaplacePosterior, Posterior, SpikeSlabPosterior
+from softspike.prior import LaplacePrior, LearnedSpikeSlabPrior, NormalPrior, Prior, SpikeSlabPrior
 from softspike.schedule import Exponential, OneCycle, Ramp
 from softspike.solver import FistaCoder
 from softspike.threshold import (
     CentredSoft,
     FixedLevel,
     GammaLevel,
+    Hard,
+    PositiveHard,
     ShiftedSoft,
     Threshold,
     ThresholdedLaw,
+    TrackedLevel,
     level_for_activity,
 )
 from softspike.train import GroupRecipe, Recipe
@@ -45,6 +48,7 @@ class Plan:
     n_samples: int = 20  # J, for the methods that sample
     learning_rate: float | None = None  # None: the method's own
     positive: bool = False
+    encoder_steps: int = 5  # unrolled steps, for the method that unrolls
     beta: float = 1e-2
 
     @property
@@ -143,7 +147,30 @@ def _fista(plan: Plan) -> Built:
     return Built(coder, _recipe(plan, 1e-3, 1e-2))
 
 
+def _hard_gaussian(plan: Plan) -> Built:
+    """Ours: an unrolled encoder tied to a unit-norm dictionary, a hard threshold held at the target count, and the
+    expected bound in closed form."""
+    generator = UnitNormDictionary(plan.n_features, plan.n_components)
+    one = NormalPrior(1.0).law  # correlations of standardised data with unit-norm atoms start near N(0, 1)
+    level = TrackedLevel(level_for_activity(one, plan.activity), plan.activity * plan.n_components)
+    # 1.6 over the largest eigenvalue of a random AᵀA.
+    rate = 1.6 / (1 + (plan.n_components / plan.n_features) ** 0.5) ** 2
+    coder = VariationalCoder(
+        encoder=UnrolledEncoder(generator, level, n_steps=plan.encoder_steps, rate=rate, positive=plan.positive),
+        posterior=GaussianAround(plan.n_components, level),
+        prior=LearnedSpikeSlabPrior(plan.activity, positive=plan.positive),
+        threshold=Threshold(PositiveHard if plan.positive else Hard, level),
+        generator=generator,
+        objective=Expected(),
+        refit_steps=1,
+    )
+    peak = OneCycle(plan.learning_rate or 4e-3, plan.n_steps, rise=0.02, start_factor=0.01, end=0.0)
+    groups = {name: GroupRecipe(peak) for name in ("inference", "generator")}
+    return Built(coder, Recipe(plan.n_steps, plan.batch_size, Adam, groups, clip_norm=10.0))
+
+
 METHODS: dict[str, Callable[[Plan], Built]] = {
+    "hard-gaussian": _hard_gaussian,
     "gaussian": _gaussian,
     "laplacian": _laplacian,
     "spike-and-slab": _spike_and_slab,

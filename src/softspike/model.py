@@ -1,7 +1,7 @@
 """The composition of the arrow: what the training loop, the estimator and the metrics call."""
 
 import torch
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 from torch.distributions import Distribution
 
 from softspike.coder import Coder, Loss
@@ -10,20 +10,21 @@ from softspike.generator import LinearGenerator
 from softspike.objective import Evidence, Objective, importance_weighted_bound
 from softspike.posterior import Posterior
 from softspike.prior import Prior
-from softspike.threshold import Threshold
+from softspike.solver.support import refit_on_support
+from softspike.threshold import Threshold, TrackedLevel
 
 __all__ = ["VariationalCoder"]
 
 
-def upper_quantile(values: Tensor, share: float) -> Tensor:
-    """The largest number that at most this share of the values exceed."""
-    flat = values.flatten()
-    keep = min(max(round(share * flat.numel()), 0), flat.numel() - 1)
-    return (
-        torch.topk(flat, keep + 1, sorted=True).values[-1]
-        if keep < flat.numel() // 2
-        else (torch.kthvalue(flat, flat.numel() - keep).values)
-    )
+def level_for_count(scores: Tensor, mean_count: float, weights: Tensor | None = None) -> Tensor:
+    """The cut c at which Σᵦ wᵦ·#{i : scoreᵦᵢ > c} = mean_count; scores (B, d), weights (B,) of sum 1, equal if None."""
+    n, d = scores.shape
+    if weights is None:
+        weights = torch.full((n,), 1 / n, dtype=torch.float64, device=scores.device)
+    ordered, index = scores.flatten().sort(descending=True)
+    reached = weights.double().repeat_interleave(d)[index].cumsum(0) > mean_count * (1 + 1e-12)
+    first_over = int(reached.to(torch.uint8).argmax()) if bool(reached.any()) else n * d - 1
+    return ordered[first_over]
 
 
 class VariationalCoder(Coder):
@@ -35,6 +36,7 @@ class VariationalCoder(Coder):
     ...     objective=BestOf(20), beta=1e-2)                                             # doctest: +SKIP
     """
 
+    beta: Tensor  # weight of the KL in the loss, 2v/D for a noise variance v
     cut: Tensor  # the score above which a component is active in the deterministic code; NaN until calibrated
 
     def __init__(
@@ -47,11 +49,13 @@ class VariationalCoder(Coder):
         threshold: Threshold | None = None,
         beta: float = 1e-2,
         level_beta: float = 1e-3,
+        refit_steps: int = 0,
     ):
         super().__init__()
         self.encoder, self.posterior, self.prior = encoder, posterior, prior
         self.threshold, self.generator, self.objective = threshold, generator, objective
-        self.beta, self.level_beta = beta, level_beta
+        self.level_beta, self.refit_steps = level_beta, refit_steps
+        self.register_buffer("beta", torch.tensor(float(beta)))
         self.register_buffer("cut", torch.tensor(float("nan")))
 
     def evidence(self, x: Tensor, step: int | None = None) -> Evidence:
@@ -73,46 +77,62 @@ class VariationalCoder(Coder):
         """mean over the batch of the objective, plus the generator's penalty on the same scale (2/D)."""
         terms = self.objective(self.evidence(x, step), random)
         total = terms.loss.mean() + (2 / x[0].numel()) * self.generator.penalty()
+        if self.tracked is not None and terms.active_slope is not None:
+            total = total + self.tracked.observe(terms.active.mean(), terms.active_slope.mean())
+            self._follow_noise(terms.misfit.detach().mean(), step)
         return Loss(total, terms.misfit.mean().detach(), terms.kl.mean().detach(), terms.active.mean().detach())
+
+    @property
+    def tracked(self) -> TrackedLevel | None:
+        """The level that is steered to a target count, where the model has one."""
+        level = None if self.threshold is None else self.threshold.level
+        return level if isinstance(level, TrackedLevel) else None
+
+    def _follow_noise(self, misfit: Tensor, step: int) -> None:
+        """β = 2v/D at the noise variance v of the last hundred or so batches."""
+        self.beta.lerp_(2 * misfit / self.generator.atoms.shape[0], 1.0 if step == 0 else 0.01)
+
+    def after_step(self, step: int) -> None:
+        super().after_step(step)
+        if self.tracked is not None:
+            self.tracked.steer(step)
+
+    def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
+        groups = super().parameter_groups()
+        if self.tracked is not None:  # steered, not descended
+            groups["inference"] = [p for p in groups["inference"] if p is not self.tracked.value]
+        return groups
 
     def law(self, x: Tensor) -> Distribution:
         """q(z|x) of the trained model, at its typical level."""
         h = self.encoder(x)
         base = self.posterior(h, None).settled
-        return base if self.threshold is None else self.threshold.law(base, self.threshold.level.typical(h))
-
-    def score(self, x: Tensor) -> Tensor:
-        """What decides the support of the code; a component is active where it exceeds the cut. Dense laws: +∞."""
-        law = self.law(x)
-        return law.score if hasattr(law, "score") else torch.full_like(law.mean, torch.inf)
+        if self.threshold is None:
+            return base
+        return self.threshold.law(base, self.threshold.level.typical(h))
 
     @torch.no_grad()
-    def calibrate(self, x: Tensor, mean_active: float, weight: float = 1.0) -> None:
-        """Set the cut so that codes of x have `mean_active` non-zeros on average; a weight below 1 moves it part of the way.
-
-        Dense laws have no cut to set.
-        """
-        scores = self.score(x)
-        if torch.isinf(scores).all():
-            return
-        cut = upper_quantile(scores, mean_active / scores.shape[1])
-        self.cut.copy_(cut if self.cut.isnan() else torch.lerp(self.cut, cut, weight))
+    def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None, pull: float = 1.0) -> None:
+        """Set the cut so that codes of x have `mean_active` non-zeros on average; dense laws have no cut to set."""
+        law = self.law(x)
+        if hasattr(law, "score"):
+            cut = level_for_count(law.score, mean_active, weights)
+            self.cut.copy_(cut if self.cut.isnan() else torch.lerp(self.cut, cut, pull))
 
     def code(self, x: Tensor) -> Tensor:
         """The deterministic code (B, d), exact zeros; dense where the law has no mass at zero."""
         law = self.law(x)
         if not hasattr(law, "code"):
             return law.mean
-        return law.code() if self.cut.isnan() else law.code(self.cut)
+        z = law.code() if self.cut.isnan() else law.code(self.cut)
+        return refit_on_support(x, self.generator.atoms, z, self.refit_steps) if self.refit_steps else z
 
     def activation_probability(self, x: Tensor) -> Tensor:
         """γ = P(z ≠ 0 | x), (B, d)."""
-        h = self.encoder(x)
-        base = self.posterior(h, None).settled
-        if self.threshold is None:
-            return getattr(base, "activation_probability", torch.ones_like(base.mean))
-        law = self.threshold.law(base, self.threshold.level.typical(h))
-        return self.threshold.level.activation_probability(law, h)
+        law = self.law(x)
+        if self.threshold is not None:
+            return self.threshold.level.activation_probability(law, self.encoder(x))
+        return law.activation_probability if hasattr(law, "activation_probability") else torch.ones_like(law.mean)
 
     def bound(self, x: Tensor, n_samples: int = 200, random: Generator | None = None) -> Tensor:
         """The importance-weighted bound on log p(x) in nats, (B,)."""

@@ -37,11 +37,19 @@ class RunFolder:
         self.path = Path(path)
         self._lock: Any = None
 
-    def create(self, config: Mapping[str, Any]) -> "RunFolder":
-        """Start a new run here; refuses a folder that already holds one."""
+    def refuse_if_taken(self) -> None:
+        """Raise where a run is already here, or where no folder can be."""
         if (self.path / "config.json").exists():
             raise RunError(f"{self.path} already holds a run; continue it with --resume or choose another folder")
+        if self.path.exists() and not self.path.is_dir():
+            raise RunError(f"{self.path} is a file, expected a folder for the run; choose another name")
+
+    def create(self, config: Mapping[str, Any]) -> "RunFolder":
+        """Start a new run here and claim the folder; refuses a folder that already holds a run."""
+        self.refuse_if_taken()
         self.path.mkdir(parents=True, exist_ok=True)
+        self.lock()
+        self.refuse_if_taken()  # another process may have been quicker
         self.write_json("config.json", {"format": FORMAT, **config})
         return self
 
@@ -57,10 +65,7 @@ class RunFolder:
     def config(self) -> dict[str, Any]:
         config = self.read_json("config.json")
         if config.get("format") != FORMAT:
-            raise RunError(
-                f"{self.path} has run format {config.get('format')!r}, this version of softspike reads format {FORMAT}; "
-                "train again, or use the version that wrote it"
-            )
+            raise RunError(_wrong_format(self.path, config.get("format")))
         return config
 
     # ── small files ──
@@ -71,7 +76,7 @@ class RunFolder:
     def read_json(self, name: str) -> dict[str, Any]:
         path = self.path / name
         if not path.is_file():
-            raise RunError(f"{self.path} is not a run folder: it has no {name}")
+            raise RunError(f"{self.path} is not a run folder: it has no {name}; give the folder that -o named")
         try:
             content = json.loads(path.read_bytes())
         except ValueError as error:
@@ -105,12 +110,16 @@ class RunFolder:
         folder = self.path / "checkpoints"
         folder.mkdir(exist_ok=True)
         write_tensors(folder / f"step-{step:09d}.safetensors", tensors, {"step": str(step)})
-        for old in sorted(folder.glob("step-*.safetensors"))[:-_KEPT_CHECKPOINTS]:
+        for old in self.checkpoints()[_KEPT_CHECKPOINTS:]:
             old.unlink()
+
+    def checkpoints(self) -> list[Path]:
+        """Their files, newest first."""
+        return sorted((self.path / "checkpoints").glob("step-*.safetensors"), reverse=True)
 
     def last_checkpoint(self) -> tuple[int, dict[str, Tensor]] | None:
         """The newest checkpoint that is whole, as (step, tensors); damaged ones are passed over."""
-        for path in sorted((self.path / "checkpoints").glob("step-*.safetensors"), reverse=True):
+        for path in self.checkpoints():
             try:
                 tensors, metadata = read_tensors(path)
             except RunError:
@@ -145,14 +154,21 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (it is not a dict)
     except (SafetensorError, OSError, ValueError) as error:
         raise RunError(f"{path} is damaged ({error}); restore it or train again") from error
     if metadata.get("format") != str(FORMAT):
-        raise RunError(f"{path} has format {metadata.get('format')!r}, this version of softspike reads format {FORMAT}")
+        raise RunError(_wrong_format(path, metadata.get("format")))
     if metadata.get("sha256") != _digest(tensors):
         raise RunError(f"{path} is damaged (its checksum does not agree); restore it or train again")
     return tensors, metadata
+
+
+def _wrong_format(path: Path, found: Any) -> str:
+    return (
+        f"{path} has format {found!r}, this version of softspike reads format {FORMAT}; "
+        "train again, or use the version that wrote it"
+    )
 
 
 def _digest(tensors: Mapping[str, Tensor]) -> str:

@@ -5,15 +5,21 @@ import torch
 from torch import nn
 from torch.distributions import Laplace, Normal
 
-from softspike.posterior import GaussianPosterior, LaplacePosterior, SpikeSlab, SpikeSlabPosterior, log_of_rate
+from softspike.posterior import (
+    GaussianAround,
+    GaussianPosterior,
+    LaplacePosterior,
+    SpikeSlab,
+    SpikeSlabPosterior,
+    log_of_rate,
+)
 from softspike.schedule import Exponential, Ramp
+from softspike.threshold import TrackedLevel
 
-HEADS = [GaussianPosterior(4, 3), LaplacePosterior(4, 3), SpikeSlabPosterior(4, 3)]
 
-
-@pytest.mark.parametrize("head", HEADS, ids=lambda head: type(head).__name__)
-def test_shapes_and_independence_of_the_step(head: nn.Module) -> None:
-    h = torch.randn(5, 4)
+@pytest.mark.parametrize("build", [GaussianPosterior, LaplacePosterior, SpikeSlabPosterior])
+def test_without_warm_up_the_step_changes_nothing(build: type[nn.Module]) -> None:
+    head, h = build(4, 3), torch.randn(5, 4)
     for step in (None, 0, 1000):
         sampled, settled = head(h, step)
         assert sampled.batch_shape == settled.batch_shape == (5, 3)
@@ -22,7 +28,7 @@ def test_shapes_and_independence_of_the_step(head: nn.Module) -> None:
 
 
 def test_gaussian_head_predicts_log_variance() -> None:
-    head, h = HEADS[0], torch.randn(5, 4)
+    head, h = GaussianPosterior(4, 3), torch.randn(5, 4)
     law = head(h).settled
     assert isinstance(law, Normal)
     torch.testing.assert_close(law.loc, head.location(h))
@@ -64,3 +70,30 @@ def test_published_reading_of_the_spike() -> None:
     sampled, settled = head(h)
     torch.testing.assert_close(sampled.activation_probability, gamma / (1 + gamma))
     torch.testing.assert_close(settled.activation_probability, gamma)
+
+
+def test_gaussian_around_the_encoding_measures_its_width_in_levels() -> None:
+    level = TrackedLevel(0.5, target=2.0)
+    head, h = GaussianAround(3, level, ratio=0.2), torch.randn(5, 3)
+    sampled, settled = head(h)
+    assert torch.equal(settled.loc, h)
+    torch.testing.assert_close(sampled.scale, torch.full((5, 3), 0.1))
+    with torch.no_grad():
+        level.value.mul_(3)
+    torch.testing.assert_close(head(h).settled.scale, torch.full((5, 3), 0.3))
+    assert [name for name, _ in head.named_parameters()] == ["log_ratio"], "the level belongs to the threshold"
+
+
+@pytest.mark.parametrize("build", [GaussianPosterior, LaplacePosterior, SpikeSlabPosterior])
+@pytest.mark.parametrize("output", [-1000.0, 1000.0])
+def test_wild_heads_stay_finite(build: type[nn.Module], output: float) -> None:
+    head = build(4, 3)
+    with torch.no_grad():
+        for layer in head.children():
+            layer.bias.fill_(output)
+    law = head(torch.zeros(1, 4)).sampled
+    law = getattr(law, "slab", law)
+    law.scale.sum().backward()
+    assert law.scale.isfinite().all()
+    assert (law.scale > 0).all()
+    assert all(p.grad is None or p.grad.isfinite().all() for p in head.parameters())

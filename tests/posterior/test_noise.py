@@ -3,7 +3,7 @@
 import pytest
 import torch
 from scipy import stats
-from torch.distributions import Cauchy, Distribution, Gamma, Laplace, Normal
+from torch.distributions import Cauchy, Distribution, Gamma, HalfNormal, Laplace, Normal
 
 from softspike.posterior import SpikeSlab, draw, noise, place
 
@@ -16,32 +16,38 @@ def wide(value: float) -> torch.Tensor:
 
 CONTINUOUS = {
     "normal": (Normal(wide(0.3), wide(0.2)), stats.norm(0.3, 0.2)),
+    "half-normal": (HalfNormal(wide(0.2)), stats.halfnorm(0, 0.2)),
     "laplace": (Laplace(wide(-0.3), wide(0.1)), stats.laplace(-0.3, 0.1)),
     "gamma": (Gamma(wide(3.0), wide(12.0)), stats.gamma(3.0, scale=1 / 12)),
     "gamma of small shape": (Gamma(wide(0.2), wide(2.0)), stats.gamma(0.2, scale=1 / 2)),
 }
 BATCHED = {
-    "normal": Normal(torch.randn(5, 3), torch.rand(5, 3) + 0.1),
-    "laplace": Laplace(torch.randn(5, 3), torch.rand(5, 3) + 0.1),
-    "gamma": Gamma(torch.rand(5, 3) + 0.5, torch.rand(5, 3) + 0.5),
-    "spike-slab": SpikeSlab(Normal(torch.randn(5, 3), 0.3), torch.randn(5, 3)),
-    "laplace spike-slab": SpikeSlab(Laplace(torch.randn(5, 3), 0.3), torch.randn(5, 3)),
+    "normal": lambda: Normal(torch.randn(5, 3), torch.rand(5, 3) + 0.1),
+    "half-normal": lambda: HalfNormal(torch.rand(5, 3) + 0.1),
+    "laplace": lambda: Laplace(torch.randn(5, 3), torch.rand(5, 3) + 0.1),
+    "gamma": lambda: Gamma(torch.rand(5, 3) + 0.5, torch.rand(5, 3) + 0.5),
+    "spike-slab": lambda: SpikeSlab(Normal(torch.randn(5, 3), 0.3), torch.randn(5, 3)),
+    "laplace spike-slab": lambda: SpikeSlab(Laplace(torch.randn(5, 3), 0.3), torch.randn(5, 3)),
 }
+FUNCTIONS = {"exp(−λ)": lambda t: torch.exp(-t), "λ²": torch.square, "sin λ": torch.sin}
 every_batched = pytest.mark.parametrize("name", BATCHED)
 
 
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_draws_follow_the_law(name: str) -> None:
-    """Kolmogorov–Smirnov against scipy's distribution function; p > 1e-4."""
+    """Kolmogorov–Smirnov, and the counts in either tail, against scipy's distribution function; each p > 1e-4."""
     law, exact = CONTINUOUS[name]
-    draws = draw(law.expand((N,)), 1)[0]
-    assert stats.kstest(draws.numpy(), exact.cdf).pvalue > 1e-4
+    draws = draw(law.expand((N,)), 1)[0].numpy()
+    assert stats.kstest(draws, exact.cdf).pvalue > 1e-4
+    for share in (1e-3, 1e-2):
+        for count in ((draws < exact.ppf(share)).sum(), (draws > exact.isf(share)).sum()):
+            assert stats.binomtest(int(count), N, share).pvalue > 1e-4
 
 
 @every_batched
 def test_placed_noise_is_the_draw(name: str) -> None:
     """The same generator gives the same noise and the same draws; another seed gives others."""
-    law = BATCHED[name]
+    law = BATCHED[name]()
     first, again, other = (torch.Generator().manual_seed(seed) for seed in (7, 7, 8))
     z = draw(law, 4, first)
     assert z.shape == (4, 5, 3)
@@ -52,7 +58,7 @@ def test_placed_noise_is_the_draw(name: str) -> None:
 @every_batched
 def test_picked_noise_is_the_picked_draw(name: str) -> None:
     """What `BestOf` relies on: draws of rows of noise are those rows of the draws."""
-    law = BATCHED[name]
+    law = BATCHED[name]()
     all_noise = noise(law, 6, torch.Generator().manual_seed(0))
     winner, rows = torch.tensor([0, 5, 2, 2, 1]), torch.arange(5)
     torch.testing.assert_close(place(law, all_noise[winner, rows][None])[0], place(law, all_noise)[winner, rows])
@@ -65,28 +71,27 @@ def test_laplace_noise_is_bounded() -> None:
 
 
 @pytest.mark.parametrize("shape", [0.3, 1.0, 3.0, 40.0])
-@pytest.mark.parametrize("function", [torch.exp, torch.square, torch.sin], ids=["exp(−λ)", "λ²", "sin λ"])
-def test_gamma_gradient_is_that_of_the_expectation(shape: float, function) -> None:
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_gamma_gradient_is_that_of_the_expectation(shape: float, function: str) -> None:
     """Pathwise dE[f(λ)]/dα and /dβ against central differences of E[f] by quantiles; five standard errors."""
-    rate = 2.0
-    f = (lambda t: torch.exp(-t)) if function is torch.exp else function
+    rate, f = 2.0, FUNCTIONS[function]
     alpha = torch.full((N,), shape, dtype=torch.float64, requires_grad=True)
     beta = torch.full((N,), rate, dtype=torch.float64, requires_grad=True)
     value = f(draw(Gamma(alpha, beta), 1))
     grads = torch.autograd.grad(value.sum(), (alpha, beta))
 
     def expectation(a: float, b: float) -> float:
-        u = (torch.arange(200_000, dtype=torch.float64) + 0.5) / 200_000
+        u = (torch.arange(50_000, dtype=torch.float64) + 0.5) / 50_000
         return float(f(torch.from_numpy(stats.gamma.ppf(u.numpy(), a, scale=1 / b))).mean())
 
-    step = 1e-3 * shape
+    step = 1e-2 * min(shape, rate)
     exact = (
         (expectation(shape + step, rate) - expectation(shape - step, rate)) / (2 * step),
         (expectation(shape, rate + step) - expectation(shape, rate - step)) / (2 * step),
     )
     for each, slope in zip(grads, exact, strict=True):
         error = 5 * float(each.std()) / N**0.5
-        assert float(each.mean()) == pytest.approx(slope, abs=error + 1e-3 * abs(slope))
+        assert float(each.mean()) == pytest.approx(slope, abs=error + 2e-3 * abs(slope))
 
 
 @pytest.mark.parametrize("shape", [0.05, 1.0, 3.0, 200.0])
@@ -120,7 +125,7 @@ def test_spike_is_hard_forward_and_soft_backward(temperature: float) -> None:
 
 def test_unknown_law_is_refused() -> None:
     law: Distribution = Cauchy(0.0, 1.0)
-    with pytest.raises(TypeError, match="Cauchy.*register"):
+    with pytest.raises(TypeError, match=r"Cauchy.*register"):
         draw(law, 3)
-    with pytest.raises(TypeError, match="Cauchy.*register"):
+    with pytest.raises(TypeError, match=r"Cauchy.*register"):
         place(law, torch.zeros(3))

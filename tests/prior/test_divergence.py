@@ -3,10 +3,10 @@
 import pytest
 import torch
 from torch import Tensor
-from torch.distributions import Distribution, Gamma, Laplace, Normal, kl_divergence
+from torch.distributions import Distribution, Gamma, HalfNormal, Laplace, Normal, kl_divergence
 
 from softspike.posterior import SpikeSlab
-from softspike.prior import LaplacePrior, NormalPrior, SpikeSlabPrior
+from softspike.prior import LaplacePrior, LearnedSpikeSlabPrior, NormalPrior, SpikeSlabPrior
 from softspike.prior.divergence import bernoulli_kl
 
 
@@ -30,6 +30,10 @@ PAIRS = {
     "spike-slab ‖ spike-slab, rare": (
         spike_slab(Normal(*wide(2.0, 0.2)), -4.0),
         spike_slab(Normal(*wide(0.0, 0.316)), -2.2),
+    ),
+    "half-normal spike-slab ‖ the same": (
+        spike_slab(HalfNormal(*wide(0.2)), 0.5),
+        spike_slab(HalfNormal(*wide(0.5)), -2.2),
     ),
     "laplace spike-slab ‖ the same": (
         spike_slab(Laplace(*wide(0.3, 0.2)), 0.5),
@@ -83,6 +87,20 @@ def test_priors_are_the_laws_they_say() -> None:
     assert float(prior.activation_probability) == pytest.approx(0.1)
     assert float(prior.slab.variance) == pytest.approx(0.1)
     assert all(float(p.law.mean) == 0 for p in (NormalPrior(), LaplacePrior(), SpikeSlabPrior()))
+
+
+@pytest.mark.parametrize("positive", [False, True])
+def test_learned_prior(positive: bool) -> None:
+    """The activity is given, the scale is learned, and a positive slab has no mass below 0."""
+    prior = LearnedSpikeSlabPrior(activity=0.2, scale=1.5, positive=positive)
+    assert float(prior.law.activation_probability) == pytest.approx(0.2)
+    assert float(prior.law.slab.scale.detach()) == pytest.approx(1.5)
+    z = prior.law.sample((2000,))
+    assert bool((z < 0).any()) is not positive
+    below = prior.law.log_prob(torch.tensor(-0.5))
+    assert bool(below.isinf()) is positive
+    prior.law.log_prob(z).sum().backward()
+    assert [name for name, p in prior.named_parameters() if p.grad.abs() > 0] == ["log_scale"]
 
 
 @pytest.mark.parametrize("prior", [NormalPrior(), LaplacePrior(), SpikeSlabPrior()], ids=lambda p: type(p).__name__)

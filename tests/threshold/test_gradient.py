@@ -10,6 +10,7 @@ from softspike.threshold import (
     CentredSoft,
     DoubledStraightThrough,
     Hard,
+    PositiveHard,
     ShiftedSoft,
     StraightThrough,
     Subgradient,
@@ -19,7 +20,7 @@ from softspike.threshold import (
 GRADIENTS = [StraightThrough(), DoubledStraightThrough(), Subgradient()]
 every_gradient = pytest.mark.parametrize("gradient", GRADIENTS, ids=lambda g: type(g).__name__)
 every_base = pytest.mark.parametrize("base", [Normal, Laplace])
-every_law = pytest.mark.parametrize("law", [ShiftedSoft, CentredSoft, Hard])
+every_law = pytest.mark.parametrize("law", [ShiftedSoft, CentredSoft, Hard, PositiveHard])
 
 
 class Draw:
@@ -50,7 +51,8 @@ def test_forward_is_the_threshold_bit_for_bit(gradient: ThresholdGradient, law: 
     assert torch.equal(draw.z, draw.law.transform(draw.s))
     assert 100 < int(draw.active.sum()) < 900
     compared = draw.s - draw.loc if law is ShiftedSoft else draw.s
-    assert torch.equal(draw.z == 0, compared.abs() <= draw.level), "zeros must be exact, and only where |r| ≤ λ"
+    size = compared if law is PositiveHard else compared.abs()
+    assert torch.equal(draw.z == 0, size <= draw.level), "zeros must be exact, and only where |r| ≤ λ"
 
 
 @every_base
@@ -65,7 +67,7 @@ def test_slope_to_location(law: type, base: type) -> None:
 @every_base
 @every_gradient
 def test_slope_to_level(gradient: ThresholdGradient, base: type) -> None:
-    """dz/dλ = −sign(noise) on active units for the shifted law, −sign(s) for the centred, 0 for the hard; 0 elsewhere."""
+    """dz/dλ on active units: −sign(noise) for the shifted law, −sign(s) for the centred, 0 for the hard; else 0."""
     shifted, centred, hard = (Draw(gradient, law, base) for law in (ShiftedSoft, CentredSoft, Hard))
     assert torch.equal(shifted.slope(shifted.level), torch.where(shifted.active, -shifted.noise[0].sign(), 0.0))
     assert torch.equal(centred.slope(centred.level), torch.where(centred.active, -centred.s[0].sign(), 0.0))

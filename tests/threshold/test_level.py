@@ -12,6 +12,7 @@ from softspike.threshold import (
     FixedLevel,
     GammaLevel,
     Hard,
+    PositiveHard,
     ShiftedSoft,
     activity_under_gamma,
     level_for_activity,
@@ -63,7 +64,7 @@ GAMMA_CASES = [
 
 
 @pytest.mark.parametrize("base", [Normal, Laplace])
-@pytest.mark.parametrize("law", [ShiftedSoft, CentredSoft, Hard])
+@pytest.mark.parametrize("law", [ShiftedSoft, CentredSoft, Hard, PositiveHard])
 @pytest.mark.parametrize(("loc", "scale", "shape", "rate"), GAMMA_CASES)
 def test_activity_under_gamma(law: type, base: type, loc: float, scale: float, shape: float, rate: float) -> None:
     """γ against its average over 20,000 quantiles of λ (5e-4) and against draws of (s, λ) (binomial, p > 1e-4)."""
@@ -74,7 +75,8 @@ def test_activity_under_gamma(law: type, base: type, loc: float, scale: float, s
     centre = 0.0 if law is ShiftedSoft else float(loc)
     compared = {Normal: stats.norm, Laplace: stats.laplace}[base](centre, float(scale))
     quantiles = stats.gamma.ppf((np.arange(20_000) + 0.5) / 20_000, float(shape), scale=1 / float(rate))
-    assert gamma == pytest.approx((compared.sf(quantiles) + compared.cdf(-quantiles)).mean(), abs=5e-4)
+    below = 0 if law is PositiveHard else compared.cdf(-quantiles)
+    assert gamma == pytest.approx((compared.sf(quantiles) + below).mean(), abs=5e-4)
 
     n = 20_000
     z = law(base(loc.expand(n), scale), level.sample((n,))).sample()

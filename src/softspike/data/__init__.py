@@ -5,7 +5,7 @@ from softspike.data.check import DataError, check_rows
 from softspike.data.olshausen import load_olshausen, olshausen_patches
 from softspike.data.patches import Patches, extract_patches, whiten
 from softspike.data.photographs import photograph_patches, photographs
-from softspike.data.rows import ArrayRows, Rows, ShardRows, TensorRows
+from softspike.data.rows import ArrayRows, Rows, ShardRows, SubsetRows, TensorRows
 from softspike.data.standardise import RunningMoments, StandardisedRows, Standardiser
 from softspike.data.synthetic import SparseSample, power_law_synthetic, synthetic
 
@@ -19,6 +19,7 @@ __all__ = [
     "SparseSample",
     "StandardisedRows",
     "Standardiser",
+    "SubsetRows",
     "TensorRows",
     "check_rows",
     "extract_patches",

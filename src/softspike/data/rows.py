@@ -11,7 +11,7 @@ from torch import Tensor
 from softspike.data.error import DataError, dtype_error, shape_error
 from softspike.data.mapped import advise
 
-__all__ = ["ArrayRows", "Rows", "ShardRows", "StoredRows", "TensorRows"]
+__all__ = ["ArrayRows", "Rows", "ShardRows", "StoredRows", "SubsetRows", "TensorRows"]
 
 
 @runtime_checkable
@@ -126,3 +126,17 @@ class TensorRows:
 def _check_range(numbers: np.ndarray, n_rows: int) -> None:
     if len(numbers) and not -n_rows <= numbers.min() <= numbers.max() < n_rows:
         raise IndexError(f"row numbers from {numbers.min()} to {numbers.max()} were asked for, there are {n_rows} rows")
+
+
+class SubsetRows:
+    """Some rows of other rows, in a given order."""
+
+    def __init__(self, rows: Rows, numbers: Tensor):
+        self.rows, self.numbers, self.n_features = rows, numbers, rows.n_features
+        self.image_shape: tuple[int, ...] | None = getattr(rows, "image_shape", None)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def take(self, indices: Tensor) -> Tensor:
+        return self.rows.take(self.numbers[indices])

@@ -3,5 +3,6 @@
 from softspike.encoder.base import Encoder
 from softspike.encoder.linear import LinearEncoder
 from softspike.encoder.mlp import MLPEncoder
+from softspike.encoder.unrolled import UnrolledEncoder
 
-__all__ = ["Encoder", "LinearEncoder", "MLPEncoder"]
+__all__ = ["Encoder", "LinearEncoder", "MLPEncoder", "UnrolledEncoder"]

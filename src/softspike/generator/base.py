@@ -10,7 +10,10 @@ __all__ = ["LinearGenerator"]
 class LinearGenerator(nn.Module, ABC):
     """x̂ = Az with A (D, d) in `atoms`; how its columns are kept in bounds is the subclass's business."""
 
-    atoms: nn.Parameter
+    @property
+    @abstractmethod
+    def atoms(self) -> Tensor:
+        """A, (D, d)."""
 
     def forward(self, z: Tensor) -> Tensor:
         return z @ self.atoms.T

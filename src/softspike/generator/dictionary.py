@@ -19,29 +19,42 @@ class Dictionary(LinearGenerator):
 
     def __init__(self, n_features: int, n_components: int, frobenius: float = 1e-4, generator: Generator | None = None):
         super().__init__()
-        self.atoms = nn.Parameter(random_atoms(n_features, n_components, generator))
+        self.weight = nn.Parameter(random_atoms(n_features, n_components, generator))
         self.frobenius = frobenius
+
+    @property
+    def atoms(self) -> Tensor:
+        return self.weight
 
     def penalty(self) -> Tensor:
         """κ‖A‖²_F, on the scale of ½‖x − Az‖²."""
-        return self.frobenius * self.atoms.square().sum()
+        return self.frobenius * self.weight.square().sum()
 
     def constrain(self) -> None:
         """Nothing to do: the penalty bounds the norms."""
 
 
 class UnitNormDictionary(LinearGenerator):
-    """x̂ = Az with ‖aᵢ‖ = 1, restored after each step. Codes are then in the units of the data."""
+    """x̂ = Az with ‖aᵢ‖ = 1: codes are in the units of the data.
+
+    The columns are normalised where they are used, so that gradients are tangent to the sphere, and after each step,
+    so that the weight's own norm never drifts.
+    """
 
     def __init__(self, n_features: int, n_components: int, generator: Generator | None = None):
         super().__init__()
-        self.atoms = nn.Parameter(random_atoms(n_features, n_components, generator))
+        self.weight = nn.Parameter(random_atoms(n_features, n_components, generator))
+
+    @property
+    def atoms(self) -> Tensor:
+        """aᵢ = wᵢ/‖wᵢ‖."""
+        return self.weight / self.weight.norm(dim=0).clamp_min(1e-12)
 
     def penalty(self) -> Tensor:
         """0: there is nothing to bound."""
-        return self.atoms.new_zeros(())
+        return self.weight.new_zeros(())
 
     @torch.no_grad()
     def constrain(self) -> None:
-        """aᵢ ← aᵢ/‖aᵢ‖."""
-        self.atoms /= self.atoms.norm(dim=0).clamp_min(1e-12)
+        """wᵢ ← wᵢ/‖wᵢ‖."""
+        self.weight.div_(self.weight.norm(dim=0).clamp_min(1e-12))

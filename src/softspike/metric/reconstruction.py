@@ -3,14 +3,27 @@
 import torch
 from torch import Tensor
 
-__all__ = ["active_count", "dead_components", "explained_variance", "pca_explained_variance", "sparse_coding_loss"]
+__all__ = [
+    "active_count",
+    "dead_components",
+    "explained_share",
+    "explained_variance",
+    "pca_explained_variance",
+    "sparse_coding_loss",
+]
+
+
+def explained_share(residual: float, variance: float) -> float:
+    """1 − residual/variance; where nothing varies, 1 for a perfect reconstruction and 0 for any other."""
+    if variance > 0:
+        return 1 - residual / variance
+    return float(residual == 0)
 
 
 def explained_variance(x: Tensor, reconstruction: Tensor) -> float:
     """1 − Σ‖x − x̂‖² / Σ‖x − x̄‖², about the mean of x, summed over features and samples."""
     residual = (x - reconstruction).double().square().sum()
-    total = (x - x.mean(0)).double().square().sum()
-    return float(1 - residual / total)
+    return explained_share(float(residual), float((x.double() - x.double().mean(0)).square().sum()))
 
 
 def active_count(codes: Tensor) -> float:
@@ -31,5 +44,7 @@ def sparse_coding_loss(x: Tensor, reconstruction: Tensor, codes: Tensor, penalty
 
 def pca_explained_variance(x: Tensor, n_directions: int) -> float:
     """The share of variance in the leading principal components: the dense linear code of the same size."""
-    spectrum = torch.linalg.eigvalsh(torch.cov(x.double().T).atleast_2d()).flip(0).clamp_min(0)
-    return float(spectrum[:n_directions].sum() / spectrum.sum())
+    centred = x.double() - x.double().mean(0)
+    gram = centred @ centred.T if len(x) < x.shape[1] else centred.T @ centred  # the smaller one; equal spectra
+    spectrum = torch.linalg.eigvalsh(gram).flip(0).clamp_min(0)
+    return explained_share(float(spectrum[n_directions:].sum()), float(spectrum.sum()))

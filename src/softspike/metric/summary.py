@@ -6,11 +6,15 @@ import torch
 from torch import Tensor
 
 from softspike.coder import Coder
-from softspike.data import Rows
-from softspike.metric.reconstruction import explained_variance, pca_explained_variance
+from softspike.data import Rows, RunningMoments
+from softspike.data.chunks import chunks
+from softspike.metric.reconstruction import explained_share, explained_variance, pca_explained_variance
 from softspike.solver import omp_at_mean_count
 
 __all__ = ["Baselines", "Summary", "baselines", "summarise"]
+
+# Entries of the bases and triangles that batched pursuits hold: 2²⁷ floats are half a gigabyte.
+_PURSUIT_NUMBERS = 2**27
 
 
 class Summary(NamedTuple):
@@ -35,33 +39,32 @@ class Baselines(NamedTuple):
 
 
 @torch.no_grad()
-def summarise(coder: Coder, rows: Rows, device: torch.device | str = "cpu", chunk: int = 4096) -> Summary:
+def summarise(coder: Coder, rows: Rows, device: torch.device | str = "cpu") -> Summary:
     """One pass over the rows in chunks; memory does not grow with their number."""
-    n, fired = len(rows), None
-    residual = active = loss = zero = torch.zeros((), dtype=torch.float64)
-    total, squares = torch.zeros((), dtype=torch.float64), torch.zeros((), dtype=torch.float64)
-    for first in range(0, n, chunk):
-        x = rows.take(torch.arange(first, min(first + chunk, n))).to(device)
+    n, d = len(rows), coder.generator.atoms.shape[1]
+    moments, residual, active, size = RunningMoments(rows.n_features), 0.0, 0, 0.0
+    fired = torch.zeros(d, dtype=torch.bool, device=device)
+    for chunk in chunks(rows, 4096):
+        x = chunk.x.to(device)
         z = coder.code(x)
-        misfit = (x - coder.generator(z)).square().sum(-1).double()
-        on = z != 0
-        fired = on.any(0) if fired is None else fired | on.any(0)
-        residual, active = residual + misfit.sum().cpu(), active + on.sum().double().cpu()
-        loss = loss + (0.5 * misfit.sum() + 20 * z.abs().sum().double()).cpu()
-        zero = zero + 0.5 * x.square().sum().double().cpu()
-        total, squares = total + x.double().sum(0).cpu(), squares + x.double().square().sum().cpu()
-    variance = squares - total.square().sum() / n
-    d = len(fired) if fired is not None else 0
+        moments.update(x)
+        residual += float((x - coder.generator(z)).double().square().sum())
+        active, size = active + int((z != 0).sum()), size + float(z.abs().double().sum())
+        fired |= (z != 0).any(0)
+    variance = float(moments.squares.sum())
+    energy = variance + n * float(moments.mean.square().sum())
     return Summary(
-        n, float(1 - residual / variance), float(active / n), float(active / n / d),
-        int((~fired).sum()) if fired is not None else 0, d, float(loss / n), float(zero / n),
+        n, explained_share(residual, variance), active / n, active / n / d, int((~fired).sum()), d,
+        loss=(0.5 * residual + 20 * size) / n, loss_of_zero=0.5 * energy / n,
     )  # fmt: skip
 
 
 @torch.no_grad()
 def baselines(coder: Coder, x: Tensor, mean_active: float) -> Baselines:
-    """PCA and OMP at the mean count `mean_active` on the rows x."""
+    """PCA and OMP at the mean count `mean_active`, on the first rows of x where pursuing all would take gigabytes."""
     atoms = coder.generator.atoms.detach()
+    longest = min(int(8 * mean_active) + 8, *atoms.shape)  # the atoms that a pursuit may hold for one sample
+    x = x[: max(_PURSUIT_NUMBERS // (longest * (longest + len(atoms))), 1)]
     codes = omp_at_mean_count(x, atoms, mean_active)
     return Baselines(
         len(x), pca_explained_variance(x, max(round(mean_active), 1)), explained_variance(x, codes @ atoms.T)

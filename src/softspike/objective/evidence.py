@@ -9,7 +9,7 @@ from torch import Generator, Tensor
 from torch.distributions import Distribution, Gamma, kl_divergence
 
 from softspike.generator import LinearGenerator
-from softspike.posterior import Beliefs, noise, place
+from softspike.posterior import Beliefs, SpikeSlab, noise, place
 from softspike.threshold import Threshold
 
 __all__ = ["Evidence", "Noise", "Terms"]
@@ -34,7 +34,8 @@ class Terms(NamedTuple):
     loss: Tensor  # what is minimised, β × (−bound in nats) up to a constant
     misfit: Tensor  # mean over features of (x − x̂)²
     kl: Tensor  # β-free divergence from the prior, summed over components
-    active: Tensor  # number of non-zero components of the sample in use
+    active: Tensor  # number of non-zero components of the sample in use, or its expectation
+    active_slope: Tensor | None = None  # ∂active/∂λ, where the expectation is closed-form
 
 
 @dataclass(frozen=True)
@@ -52,15 +53,12 @@ class Evidence:
     prior: Distribution
     threshold: Threshold | None
     generator: LinearGenerator
-    beta: float
-    level_beta: float
+    beta: Tensor | float
+    level_beta: Tensor | float
 
     def noise(self, n_samples: int, generator: Generator | None = None) -> Noise:
         base = noise(self.beliefs.sampled, n_samples, generator)
         return Noise(base, None if self.level is None else noise(self.level, n_samples, generator))
-
-    def levels(self, noise: Noise) -> Tensor | None:
-        return None if self.threshold is None else self.threshold.draw_level(self.level, noise.level)
 
     def codes(self, noise: Noise) -> Tensor:
         """z, (J, B, d)."""
@@ -74,30 +72,42 @@ class Evidence:
         """mean over features of (x − x̂)², (J, B)."""
         return (self.x - self.generator(z)).square().flatten(2).mean(-1)
 
+    def law(self) -> Distribution:
+        """q(z|x) where the level is a number, or where there is none."""
+        if self.threshold is None:
+            return self.beliefs.settled
+        return self.threshold.law(self.beliefs.settled, self.threshold.level.value)
+
+    @property
+    def prior_on_codes(self) -> bool:
+        """Whether the prior speaks of z itself (a spike-and-slab) or of the base variable s, as in the paper."""
+        return self.threshold is not None and isinstance(self.prior, SpikeSlab)
+
     def kl(self) -> Tensor:
-        """KL(q(s|x) ‖ p(s)) + (β₂/β)·KL(q(λ|x) ‖ p(λ)), (B,)."""
-        settled = self.beliefs.settled
-        total = kl_divergence(settled, self.prior.expand(settled.batch_shape)).sum(-1)
+        """KL(q(s|x) ‖ p(s)) + (β₂/β)·KL(q(λ|x) ‖ p(λ)), or KL(q(z|x) ‖ p(z)) for a prior on codes, (B,)."""
+        q = self.law() if self.prior_on_codes else self.beliefs.settled
+        total = kl_divergence(q, self.prior.expand(q.batch_shape)).sum(-1)
         if self.level is None or self.threshold is None:
             return total
         return total + (self.level_beta / self.beta) * self.threshold.level.kl(self.level)
 
     @property
-    def noise_variance(self) -> float:
+    def noise_variance(self) -> Tensor:
         """v = βD/2."""
-        return self.beta * self.x[0].numel() / 2
+        return torch.as_tensor(self.beta * self.x[0].numel() / 2, dtype=self.x.dtype, device=self.x.device)
 
     def log_weights(self, noise: Noise) -> Tensor:
         """log p(x|z)p(z, λ) − log q(z, λ|x) in nats, (J, B), with the true mixed densities."""
         z = self.codes(noise)
         v, n_features = self.noise_variance, self.x[0].numel()
-        likelihood = -0.5 * n_features * (self.misfit(z) / v + math.log(2 * math.pi * v))
+        likelihood = -0.5 * n_features * (self.misfit(z) / v + torch.log(2 * math.pi * v))
         if self.threshold is None:
             ratio = self.prior.log_prob(z) - self.beliefs.sampled.log_prob(z)
             return likelihood + ratio.sum(-1)
         level = self.threshold.draw_level(self.level, noise.level)
-        p, q = self.threshold.law(self.prior, level), self.threshold.law(self.beliefs.sampled, level)
+        q = self.threshold.law(self.beliefs.sampled, level)
+        p = self.prior if self.prior_on_codes else self.threshold.law(self.prior, level)
         ratio = p.log_prob(z) - q.log_prob(z)
         if self.level is not None:
-            ratio = ratio + self.threshold.level.prior.log_prob(level) - self.level.log_prob(level)
+            ratio = ratio + self.threshold.level.log_ratio(self.level, level)
         return likelihood + ratio.sum(-1)

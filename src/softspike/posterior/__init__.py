@@ -1,5 +1,6 @@
 """3  h → q(s|x): heads that return torch distributions."""
 
+from softspike.posterior.around import GaussianAround
 from softspike.posterior.beliefs import Beliefs, Posterior
 from softspike.posterior.gaussian import GaussianPosterior
 from softspike.posterior.laplace import LaplacePosterior
@@ -8,6 +9,7 @@ from softspike.posterior.spike_slab import SpikeSlab, SpikeSlabPosterior, log_of
 
 __all__ = [
     "Beliefs",
+    "GaussianAround",
     "GaussianPosterior",
     "LaplacePosterior",
     "Posterior",

@@ -8,7 +8,7 @@ from functools import singledispatch
 
 import torch
 from torch import Generator, Tensor
-from torch.distributions import Distribution, Gamma, Laplace, Normal
+from torch.distributions import Distribution, Gamma, HalfNormal, Laplace, Normal
 
 __all__ = ["draw", "noise", "place"]
 
@@ -43,6 +43,18 @@ def _(law: Normal, n_samples: int, generator: Generator | None = None) -> Tensor
 def _(law: Normal, noise: Tensor) -> Tensor:
     """s = μ + σε, ε ~ N(0, 1)."""
     return law.loc + law.scale * noise
+
+
+@noise.register
+def _(law: HalfNormal, n_samples: int, generator: Generator | None = None) -> Tensor:
+    shape = (n_samples, *law.batch_shape)
+    return torch.randn(shape, generator=generator, dtype=law.scale.dtype, device=law.scale.device)
+
+
+@place.register
+def _(law: HalfNormal, noise: Tensor) -> Tensor:
+    """s = σ|ε|, ε ~ N(0, 1)."""
+    return law.scale * noise.abs()
 
 
 @noise.register

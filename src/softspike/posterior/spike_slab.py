@@ -1,12 +1,11 @@
 """The spike-and-slab law and its posterior head (Tonolini et al., 2020)."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Generator, Size, Tensor, nn
 from torch.distributions import Distribution, Normal, constraints
-from torch.distributions.utils import broadcast_all
 from torch.nn.functional import logsigmoid
 
 from softspike.posterior.beliefs import LOG_LIMIT, Beliefs, Posterior
@@ -23,15 +22,14 @@ class SpikeSlab(Distribution):
     Bernoulli draw; the backward pass is that of sigmoid((logit γ + noise)/τ).
     """
 
-    arg_constraints = {"logits": constraints.real}
+    arg_constraints: ClassVar[dict[str, Any]] = {"logits": constraints.real}
     support = constraints.real
     has_rsample = True
 
     def __init__(self, slab: Distribution, logits: Tensor, temperature: float = 0.5, validate_args: bool | None = None):
-        loc, scale, self.logits = broadcast_all(slab.loc, slab.scale, logits)
-        self.slab = type(slab)(loc, scale, validate_args=False)
-        self.temperature = temperature
-        super().__init__(loc.shape, validate_args=validate_args)
+        shape = torch.broadcast_shapes(slab.batch_shape, logits.shape)
+        self.slab, self.logits, self.temperature = slab.expand(shape), logits.expand(shape), temperature
+        super().__init__(shape, validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "SpikeSlab":
         slab, logits = self.slab.expand(batch_shape), self.logits.expand(batch_shape)

@@ -1,5 +1,5 @@
 """What q is compared with, and the divergences torch does not know."""
 
-from softspike.prior.laws import LaplacePrior, NormalPrior, Prior, SpikeSlabPrior
+from softspike.prior.laws import LaplacePrior, LearnedSpikeSlabPrior, NormalPrior, Prior, SpikeSlabPrior
 
-__all__ = ["LaplacePrior", "NormalPrior", "Prior", "SpikeSlabPrior"]
+__all__ = ["LaplacePrior", "LearnedSpikeSlabPrior", "NormalPrior", "Prior", "SpikeSlabPrior"]

@@ -5,12 +5,12 @@ from abc import ABC, abstractmethod
 
 import torch
 from torch import Tensor, nn
-from torch.distributions import Laplace, Normal
+from torch.distributions import HalfNormal, Laplace, Normal
 
 from softspike.posterior.spike_slab import SpikeSlab
 from softspike.prior import divergence  # noqa: F401  (registers the divergences)
 
-__all__ = ["LaplacePrior", "NormalPrior", "Prior", "SpikeSlabPrior"]
+__all__ = ["LaplacePrior", "LearnedSpikeSlabPrior", "NormalPrior", "Prior", "SpikeSlabPrior"]
 
 
 class Prior(nn.Module, ABC):
@@ -55,10 +55,38 @@ class SpikeSlabPrior(Prior):
 
     def __init__(self, activity: float = 0.1, variance: float = 0.1):
         super().__init__()
-        self.register_buffer("logit", torch.tensor(math.log(activity) - math.log1p(-activity)))
+        self.register_buffer("logit", _logit(activity))
         self.register_buffer("scale", torch.tensor(math.sqrt(variance)))
 
     @property
     def law(self) -> SpikeSlab:
         slab = Normal(torch.zeros_like(self.scale), self.scale, validate_args=False)
         return SpikeSlab(slab, self.logit, validate_args=False)
+
+
+class LearnedSpikeSlabPrior(Prior):
+    """(1 − π)·δ₀ + π·N(0, σ₀²) with a learned σ₀; for non-negative codes the slab is the half-normal."""
+
+    logit: Tensor
+
+    def __init__(self, activity: float, scale: float = 3.0, positive: bool = False):
+        super().__init__()
+        self.register_buffer("logit", _logit(activity))
+        self.log_scale = nn.Parameter(torch.tensor(math.log(scale)))
+        self.positive = positive
+
+    @property
+    def scale(self) -> Tensor:  # type: ignore[override]
+        return self.log_scale.exp()
+
+    @property
+    def law(self) -> SpikeSlab:
+        scale = self.scale
+        slab = (
+            HalfNormal(scale, False) if self.positive else Normal(torch.zeros_like(scale), scale, validate_args=False)
+        )
+        return SpikeSlab(slab, self.logit, validate_args=False)
+
+
+def _logit(probability: float) -> Tensor:
+    return torch.tensor(math.log(probability) - math.log1p(-probability))

@@ -57,18 +57,19 @@ class FistaCoder(Coder):
         return (self.code(x) != 0).to(x.dtype)
 
     @torch.no_grad()
-    def calibrate(self, x: Tensor, mean_active: float, weight: float = 1.0, rounds: int = 20) -> None:
+    def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None, pull: float = 1.0) -> None:
         """Set λ, by bisection on its logarithm, so that codes of x have `mean_active` non-zeros on average.
 
-        With a weight below 1 nothing is done: the controller in `loss` already follows the stream.
+        With a pull below 1 nothing is done: the controller in `loss` already follows the stream.
         """
-        if weight < 1:
+        if pull < 1:
             return
+        share = torch.full_like(x[:, 0], 1 / len(x)) if weights is None else weights.to(x.dtype)
         largest = (x @ self.generator.atoms).abs().max().clamp_min(1e-30)
         low, high = largest * 1e-6, largest
-        for _ in range(rounds):
+        for _ in range(20):
             middle = (low * high).sqrt()
-            if (self.solve(x, middle) != 0).sum(-1).float().mean() > mean_active:
+            if share @ (self.solve(x, middle) != 0).sum(-1).to(x.dtype) > mean_active:
                 low = middle
             else:
                 high = middle

@@ -4,9 +4,10 @@ from softspike.threshold.activity import activity_under_gamma
 from softspike.threshold.divergence import as_spike_slab
 from softspike.threshold.functions import hard_threshold, shifted_soft_threshold, soft_threshold
 from softspike.threshold.gradient import DoubledStraightThrough, StraightThrough, Subgradient, ThresholdGradient
-from softspike.threshold.law import CentredSoft, Hard, ShiftedSoft, ThresholdedLaw
-from softspike.threshold.level import FixedLevel, GammaLevel, level_for_activity
+from softspike.threshold.law import CentredSoft, Hard, PositiveHard, ShiftedSoft, ThresholdedLaw
+from softspike.threshold.level import FixedLevel, GammaLevel, Level, level_for_activity
 from softspike.threshold.module import Threshold
+from softspike.threshold.tracked import TrackedLevel
 
 __all__ = [
     "CentredSoft",
@@ -14,12 +15,15 @@ __all__ = [
     "FixedLevel",
     "GammaLevel",
     "Hard",
+    "Level",
+    "PositiveHard",
     "ShiftedSoft",
     "StraightThrough",
     "Subgradient",
     "Threshold",
     "ThresholdGradient",
     "ThresholdedLaw",
+    "TrackedLevel",
     "activity_under_gamma",
     "as_spike_slab",
     "hard_threshold",

@@ -5,8 +5,8 @@ import torch
 from torch import Tensor
 from torch.distributions import Gamma, Laplace
 
-from softspike.threshold.law import ShiftedSoft, ThresholdedLaw
-from softspike.threshold.partial import lower_partial_moments, reflected, upper_partial_moments
+from softspike.threshold.law import PositiveHard, ShiftedSoft, ThresholdedLaw
+from softspike.threshold.partial import reflected, upper_partial_moments
 
 __all__ = ["activity_under_gamma"]
 
@@ -14,7 +14,8 @@ __all__ = ["activity_under_gamma"]
 def activity_under_gamma(law: ThresholdedLaw, level: Gamma) -> Tensor:
     """γ = P(|r| > λ) with λ ~ Gamma(α, β) and r the variable that `law` compares with it (the noise, or s itself).
 
-    Shifted Laplace: (1 + 1/(bβ))^(−α). Otherwise by quadrature over whichever of r and λ varies less, to better than 1e-3.
+    Shifted Laplace: (1 + 1/(bβ))^(−α). Otherwise by quadrature over whichever of r and λ varies less, to 1e-3. A
+    one-sided law asks for r > λ.
     """
     r, alpha, beta = law.compared, level.concentration, level.rate
     if isinstance(law, ShiftedSoft) and isinstance(r, Laplace):
@@ -24,14 +25,14 @@ def activity_under_gamma(law: ThresholdedLaw, level: Gamma) -> Tensor:
 
 
 def _over_compared(law: ThresholdedLaw, level: Gamma, n_nodes: int = 32) -> Tensor:
-    """E_r[F(|r|)], F the Gamma distribution function: Gauss–Legendre over the quantiles of r on either side of 0.
+    """E_r[F(|r|)], F the Gamma distribution function: Gauss–Legendre over the quantiles of r on each side of 0.
 
     F(|r|) has its kink at 0, hence the two sides.
     """
     r = law.compared
     total = torch.zeros_like(r.loc)
     points, weights = np.polynomial.legendre.leggauss(n_nodes)
-    for side in (r, reflected(r)):
+    for side in (reflected(r),) if isinstance(law, PositiveHard) else (r, reflected(r)):
         share = upper_partial_moments(reflected(side), torch.zeros_like(r.loc)).probability  # P(side < 0)
         for point, weight in zip(points, weights, strict=True):
             size = -side.icdf(0.5 * (point + 1) * share)
@@ -51,6 +52,6 @@ def _over_levels(law: ThresholdedLaw, level: Gamma, n_nodes: int = 33, reach: fl
         u = float(x) / alpha.sqrt()
         weight = torch.exp(alpha * (u - torch.expm1(u)))
         at = level.mean * u.exp()
-        outside = upper_partial_moments(r, at).probability + lower_partial_moments(r, -at).probability
+        outside = type(law)(law.base, at, validate_args=False).activation_probability
         total, weights = total + weight * outside, weights + weight
     return total / weights

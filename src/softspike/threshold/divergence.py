@@ -3,16 +3,17 @@
 All are with respect to δ₀ + Lebesgue:  KL(q ‖ p) = P_q(0)·log(P_q(0)/P_p(0)) + ∫ q(z)·log(q(z)/p(z)) dz.
 """
 
+import math
 from typing import NoReturn
 
 import torch
 from torch import Tensor
-from torch.distributions import Distribution, Laplace, Normal, kl_divergence, register_kl
+from torch.distributions import Distribution, HalfNormal, Laplace, Normal, kl_divergence, register_kl
 from torch.nn.functional import logsigmoid
 
 from softspike.posterior.spike_slab import SpikeSlab
 from softspike.prior import divergence  # noqa: F401  (registers SpikeSlab ‖ SpikeSlab)
-from softspike.threshold.law import CentredSoft, Hard, ShiftedSoft, ThresholdedLaw
+from softspike.threshold.law import CentredSoft, Hard, PositiveHard, ShiftedSoft, ThresholdedLaw
 from softspike.threshold.partial import reflected
 
 __all__ = ["as_spike_slab"]
@@ -44,6 +45,16 @@ def _hard_spike_slab(q: Hard, p: SpikeSlab) -> Tensor:
     """(1−γ)·log((1−γ)/(1−π)) − γ·log π + E[1(|s|>λ)·(log N(s; μ, σ²) − log slab(s))]."""
     kept = _kept(q, p.slab, shift=torch.zeros_like(q.level))
     return _silent(q, logsigmoid(-p.logits)) - q.activation_probability * logsigmoid(p.logits) + kept
+
+
+@register_kl(PositiveHard, SpikeSlab)
+def _positive_spike_slab(q: PositiveHard, p: SpikeSlab) -> Tensor:
+    """As the hard law above λ alone, against a half-normal slab: log 2 denser there than the normal."""
+    if not (isinstance(q.base, Normal) and isinstance(p.slab, HalfNormal)):
+        _refuse(q, p.slab)
+    slab = Normal(torch.zeros_like(p.slab.scale), p.slab.scale, validate_args=False)
+    gain = logsigmoid(p.logits) + math.log(2)
+    return _silent(q, logsigmoid(-p.logits)) - q.activation_probability * gain + _above(q.base, slab, q.level)
 
 
 @register_kl(Hard, Hard)

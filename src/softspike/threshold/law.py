@@ -1,7 +1,7 @@
 """The laws of thresholded variables: a point mass at exactly 0 and a density elsewhere."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Size, Tensor
@@ -9,9 +9,16 @@ from torch.distributions import Distribution, constraints
 from torch.distributions.utils import broadcast_all
 
 from softspike.threshold.functions import hard_threshold, shifted_soft_threshold, soft_threshold
-from softspike.threshold.partial import log_inside, log_outside, lower_partial_moments, upper_partial_moments
+from softspike.threshold.partial import (
+    log_inside,
+    log_outside,
+    log_survival,
+    lower_partial_moments,
+    reflected,
+    upper_partial_moments,
+)
 
-__all__ = ["CentredSoft", "Hard", "ShiftedSoft", "ThresholdedLaw"]
+__all__ = ["CentredSoft", "Hard", "PositiveHard", "ShiftedSoft", "ThresholdedLaw"]
 
 
 class ThresholdedLaw(Distribution):
@@ -20,7 +27,7 @@ class ThresholdedLaw(Distribution):
     `log_prob` is with respect to the mixed measure δ₀ + Lebesgue: log P(z = 0) at zero, the log density elsewhere.
     """
 
-    arg_constraints = {"level": constraints.nonnegative}
+    arg_constraints: ClassVar[dict[str, Any]] = {"level": constraints.nonnegative}
     support = constraints.real
     has_rsample = True
 
@@ -182,3 +189,43 @@ class Hard(ThresholdedLaw):
         above, below = upper_partial_moments(self.base, self.level), lower_partial_moments(self.base, -self.level)
         beyond = above.square + below.square + 2 * self.level * (above.mean + below.mean)
         return beyond + self.level.square() * (above.probability + below.probability)
+
+
+class PositiveHard(ThresholdedLaw):
+    """The one-sided hard threshold, z = s·1[s > λ]: non-negative codes.
+
+    γ = P(s > λ);  density f(z) for z > λ;  E z = E(s−λ)₊ + λγ;  E z² = E(s−λ)₊² + 2λE(s−λ)₊ + λ²γ.
+    """
+
+    def transform(self, s: Tensor) -> Tensor:
+        return s * (s > self.level)
+
+    def log_density(self, z: Tensor) -> Tensor:
+        return torch.where(z > self.level, self.base.log_prob(z), -torch.inf)
+
+    @property
+    def activation_probability(self) -> Tensor:
+        return upper_partial_moments(self.base, self.level).probability
+
+    @property
+    def log_activation(self) -> Tensor:
+        return log_survival(self.base, self.level)
+
+    @property
+    def log_silence(self) -> Tensor:
+        return log_survival(reflected(self.base), -self.level)
+
+    @property
+    def mean(self) -> Tensor:
+        above = upper_partial_moments(self.base, self.level)
+        return above.mean + self.level * above.probability
+
+    @property
+    def second_moment(self) -> Tensor:
+        above = upper_partial_moments(self.base, self.level)
+        return above.square + 2 * self.level * above.mean + self.level.square() * above.probability
+
+    @property
+    def score(self) -> Tensor:
+        """μ/λ: active where μ > λ."""
+        return self.base.loc / self.level.clamp_min(torch.finfo(self.level.dtype).tiny)

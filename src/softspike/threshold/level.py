@@ -1,6 +1,7 @@
 """The threshold level λ: fixed, or a Gamma variable inferred from the input."""
 
 import math
+from abc import ABC, abstractmethod
 
 import torch
 from torch import Tensor, nn
@@ -9,7 +10,7 @@ from torch.distributions import Distribution, Gamma, Laplace, Normal, kl_diverge
 from softspike.threshold.activity import activity_under_gamma
 from softspike.threshold.law import ThresholdedLaw
 
-__all__ = ["FixedLevel", "GammaLevel", "level_for_activity"]
+__all__ = ["FixedLevel", "GammaLevel", "Level", "level_for_activity"]
 
 # The published clamp of the Gamma parameters: wide enough never to bind in a healthy run, finite where one goes wrong.
 _LOG_RANGE = (math.log(1e-6), math.log(1e6))
@@ -30,7 +31,33 @@ def level_for_activity(prior: Distribution, activity: float) -> float:
     raise TypeError(f"no analytic level is known for a {type(prior).__name__} prior; give the level as a number")
 
 
-class FixedLevel(nn.Module):
+class Level(nn.Module, ABC):
+    """λ, as a number or as a law q(λ|x)."""
+
+    value: Tensor  # λ, where it is a number
+
+    def forward(self, h: Tensor) -> Gamma | None:
+        """q(λ|x), or None where there is no law to draw from."""
+        return None
+
+    @abstractmethod
+    def typical(self, h: Tensor) -> Tensor:
+        """The level that the deterministic code uses."""
+
+    def kl(self, law: Gamma | None) -> Tensor:
+        """KL(q(λ|x) ‖ p(λ)) summed over features, (B,); 0 where λ is a number."""
+        return torch.zeros(())
+
+    def log_ratio(self, law: Gamma, level: Tensor) -> Tensor:
+        """log p(λ) − log q(λ|x) of each feature."""
+        raise TypeError(f"{type(self).__name__} draws no levels")
+
+    def activation_probability(self, law: ThresholdedLaw, h: Tensor) -> Tensor:
+        """γ with the level's own uncertainty averaged out."""
+        return law.activation_probability
+
+
+class FixedLevel(Level):
     """λ = λ₀ for every feature and input."""
 
     def __init__(self, value: float):
@@ -39,19 +66,15 @@ class FixedLevel(nn.Module):
             raise ValueError(f"level is {value}, expected a number ≥ 0")
         self.register_buffer("value", torch.tensor(float(value)))
 
-    def forward(self, h: Tensor) -> None:
-        """There is no law to draw from."""
-
     def typical(self, h: Tensor) -> Tensor:
-        """The level that the deterministic code uses."""
         return self.value
 
-    def activation_probability(self, law: ThresholdedLaw, h: Tensor) -> Tensor:
-        return law.activation_probability
 
-
-class GammaLevel(nn.Module):
+class GammaLevel(Level):
     """λ ~ Gamma(α(x), β(x)) per feature, prior Gamma(α₀, α₀/λ₀) with mean λ₀."""
+
+    prior_concentration: Tensor
+    prior_rate: Tensor
 
     def __init__(self, width: int, n_components: int, mean: float, shape: float = 3.0):
         super().__init__()
@@ -72,13 +95,17 @@ class GammaLevel(nn.Module):
         rate = self.log_rate(h).clamp(*_LOG_RANGE).exp()
         return Gamma(concentration, rate, validate_args=False)
 
-    def kl(self, law: Gamma) -> Tensor:
+    def kl(self, law: Gamma | None) -> Tensor:
         """KL(Gamma(α, β) ‖ Gamma(α₀, β₀)) summed over features, (B,)."""
+        assert law is not None
         return kl_divergence(law, self.prior.expand(law.batch_shape)).sum(-1)
 
     def typical(self, h: Tensor) -> Tensor:
         """The mean level α/β."""
         return self(h).mean
+
+    def log_ratio(self, law: Gamma, level: Tensor) -> Tensor:
+        return self.prior.log_prob(level) - law.log_prob(level)
 
     def activation_probability(self, law: ThresholdedLaw, h: Tensor) -> Tensor:
         return activity_under_gamma(law, self(h))

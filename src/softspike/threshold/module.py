@@ -6,7 +6,7 @@ from torch.distributions import Distribution, Gamma
 from softspike.posterior import place
 from softspike.threshold.gradient import StraightThrough, ThresholdGradient
 from softspike.threshold.law import ThresholdedLaw
-from softspike.threshold.level import FixedLevel, GammaLevel
+from softspike.threshold.level import Level
 
 __all__ = ["Threshold"]
 
@@ -14,9 +14,7 @@ __all__ = ["Threshold"]
 class Threshold(nn.Module):
     """z = T(s; λ): `Threshold(ShiftedSoft, FixedLevel(0.25))` is the paper's."""
 
-    def __init__(
-        self, law: type[ThresholdedLaw], level: FixedLevel | GammaLevel, gradient: ThresholdGradient | None = None
-    ):
+    def __init__(self, law: type[ThresholdedLaw], level: Level, gradient: ThresholdGradient | None = None):
         super().__init__()
         self.law_type, self.level = law, level
         self.gradient = gradient if gradient is not None else StraightThrough()

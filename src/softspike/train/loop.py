@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from softspike.coder import Coder, Loss
@@ -12,7 +12,12 @@ from softspike.data import Rows
 from softspike.train.order import batch_rows, step_random
 from softspike.train.recipe import Recipe
 
-__all__ = ["Diverged", "Observer", "Progress", "train"]
+__all__ = ["REMEDY", "Diverged", "Observer", "Progress", "train"]
+
+REMEDY = "lower the learning rate or check the data's scale"
+
+# Standardised data has a variance of 1 per feature: a loss beyond this has nothing to do with it any more.
+_LARGEST_LOSS = 1e6
 
 
 class Progress(NamedTuple):
@@ -39,9 +44,7 @@ class Diverged(RuntimeError):
     """Training stopped making sense: says at which step and why."""
 
     def __init__(self, step: int, cause: str):
-        super().__init__(
-            f"training diverged at step {step}: {cause}; lower the learning rate or check the data's scale"
-        )
+        super().__init__(f"training diverged at step {step}: {cause}; {REMEDY}")
         self.step, self.cause = step, cause
 
 
@@ -59,6 +62,7 @@ def train(
     """Run steps start … n_steps. The same coder, rows, recipe and seed give the same weights, bit for bit, on a CPU."""
     optimizer = optimizer if optimizer is not None else recipe.build(coder.parameter_groups())
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    unchecked: list[Tensor] = []  # losses since the last check, left on the device
     for step in range(start, recipe.n_steps):
         x = rows.take(batch_rows(seed, step, len(rows), recipe.batch_size)).to(device, non_blocking=True)
         recipe.set_rates(optimizer, step)
@@ -68,12 +72,14 @@ def train(
         if recipe.clip_norm is not None:
             nn.utils.clip_grad_norm_(parameters, recipe.clip_norm)
         optimizer.step()
-        coder.after_step()
+        coder.after_step(step)
+        unchecked.append(loss.total.detach())
 
         done, last = step + 1, step + 1 == recipe.n_steps
         logging, saving = last or done % recipe.log_every == 0, last or done % recipe.save_every == 0
         if logging or saving:
-            _check(loss, parameters, step)
+            _check(loss, unchecked, coder, done)
+            unchecked.clear()
             progress = Progress(done, recipe.n_steps, Loss(*(v.detach() for v in loss)), coder, optimizer)
             for observer in observers:
                 if logging:
@@ -83,12 +89,16 @@ def train(
     return optimizer
 
 
-def _check(loss: Loss, parameters: list[nn.Parameter], step: int) -> None:
-    """Losses and weights are checked before anything is logged or saved, so a saved state is always a good one."""
-    if not torch.isfinite(loss.total):
-        bad = [name for name, value in loss._asdict().items() if not torch.isfinite(value)]
-        raise Diverged(step, f"{' and '.join(bad)} not finite")
-    if float(loss.misfit) > 1e6:
-        raise Diverged(step, f"the reconstruction error per feature reached {float(loss.misfit):.3g}")
-    if not all(bool(torch.isfinite(p.detach()).all()) for p in parameters):
-        raise Diverged(step, "a parameter is not finite")
+def _check(loss: Loss, totals: list[Tensor], coder: Coder, done: int) -> None:
+    """Raise Diverged with the first bad step. Called before anything is logged or saved, so what is saved is good."""
+    finite = torch.stack(totals).isfinite()
+    if not bool(finite.all()):
+        first = done - len(totals) + 1 + int((~finite).nonzero()[0])
+        bad = [name for name, value in loss._asdict().items() if not bool(value.isfinite())]
+        raise Diverged(first, f"the loss is not finite ({', '.join(bad) or 'for that step only'})")
+    for name, value in (("reconstruction error per feature", loss.misfit), ("loss", loss.total)):
+        if float(value) > _LARGEST_LOSS:
+            raise Diverged(done, f"the {name} reached {float(value):.3g}")
+    for name, parameter in coder.named_parameters():
+        if not bool(parameter.detach().isfinite().all()):
+            raise Diverged(done, f"the parameter {name} is not finite")

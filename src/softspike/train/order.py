@@ -20,9 +20,11 @@ def step_random(seed: int, step: int, device: torch.device | str = "cpu") -> Gen
     return Generator(device=device).manual_seed(_mix(seed, 1, step))
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=1)
 def _epoch_order(seed: int, epoch: int, n_rows: int) -> Tensor:
-    return torch.randperm(n_rows, generator=Generator().manual_seed(_mix(seed, 2, epoch)))
+    # Four bytes a row where they suffice: the order of a long file of short rows can outweigh everything else held.
+    dtype = torch.int32 if n_rows < 2**31 else torch.int64
+    return torch.randperm(n_rows, generator=Generator().manual_seed(_mix(seed, 2, epoch)), dtype=dtype)
 
 
 def batch_rows(seed: int, step: int, n_rows: int, batch_size: int) -> Tensor:

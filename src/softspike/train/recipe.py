@@ -1,6 +1,6 @@
 """How a coder is trained: steps, batch, optimiser, and a learning-rate schedule per parameter group."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +26,7 @@ class Recipe:
 
     n_steps: int
     batch_size: int
-    optimizer: type[Optimizer]
+    optimizer: Callable[..., Optimizer]
     groups: Mapping[str, GroupRecipe]  # keys as in Coder.parameter_groups
     clip_norm: float | None = None
     log_every: int = 50

@@ -1,0 +1,23 @@
+"""q(s|x) = N(μ(x), σᵢ²): the encoder gives the location itself, each component has one width."""
+
+import torch
+from torch import Tensor, nn
+from torch.distributions import Normal
+
+from softspike.posterior.beliefs import Beliefs, Posterior
+
+__all__ = ["GaussianAround"]
+
+
+class GaussianAround(Posterior):
+    """s = h + λ·rᵢ·ε with a learned ratio rᵢ = σᵢ/λ per component; measured in levels, so it is scale-free."""
+
+    def __init__(self, n_components: int, level: nn.Module, ratio: float = 0.2):
+        super().__init__()
+        self._shared = (level,)  # not registered twice: the threshold owns it
+        self.log_ratio = nn.Parameter(torch.full((n_components,), float(ratio)).log())
+
+    def forward(self, h: Tensor, step: int | None = None) -> Beliefs:
+        scale = self._shared[0].value.detach() * self.log_ratio.clamp(-5.0, 1.0).exp()
+        law = Normal(h, scale.expand_as(h), validate_args=False)
+        return Beliefs(law, law)
