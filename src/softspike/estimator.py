@@ -14,13 +14,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from softspike import __version__
-from softspike.data import ArrayRows, Rows, RunningMoments, Standardiser, TensorRows, check_rows
+from softspike.data import ArrayRows, Rows, RunningMoments, Standardiser, check_rows
 from softspike.fitting import Checkpoint, Fitted, fit_rows, pick_device, prepare, restore
 from softspike.inference import Inference
 from softspike.methods import Built, Plan, method_named
+from softspike.metric import explained_share
 from softspike.parameters import check_parameters
-from softspike.run import RunError, RunFolder
-from softspike.train import Observer, Recipe, train
+from softspike.report.progress import progress_shown
+from softspike.run import FORMAT, RunError, RunFolder
+from softspike.stream import Stream
+from softspike.train import Observer
 
 __all__ = ["SparseCoder"]
 
@@ -46,7 +49,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     ----------
     components_ : (n_components, n_features) atoms in rows, in the units of the data.
     mean_ : (n_features,) what is subtracted before coding.
-    coder_ : the trained `torch.nn.Module`.  n_steps_ : training steps done.
+    coder_ : the trained `torch.nn.Module`.
+    n_steps_, n_samples_seen_ : training steps done, and rows that mean and scale were taken from.
 
     Examples
     --------
@@ -102,61 +106,55 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self,
         rows: Rows,
         *,
+        standardiser: Standardiser | None = None,
         observers: Sequence[Observer] = (),
         on_checkpoint: Callable[[int, dict[str, Tensor]], Any] | None = None,
+        checkpoint_every: int = 1000,
         resume: Checkpoint | None = None,
     ) -> "SparseCoder":
-        """Learn from any source of rows, larger than memory if need be, with checkpoints if asked for."""
-        self.check(rows)
-        watching = [*observers, *self._progress()]
-        self._set(
-            fit_rows(
-                rows, self._builder(), self._plan(rows.n_features), seed=self._seed(), device=pick_device(self.device),
-                observers=watching, on_checkpoint=on_checkpoint, resume=resume,
-            )
-        )  # fmt: skip
-        self.n_steps_ = self.max_steps
+        """Learn from any source of rows, larger than memory if need be, with checkpoints if asked for.
+
+        `standardiser` is what `check` returned for these rows; without it they are checked here.
+        """
+        standardiser = self.check(rows) if standardiser is None else standardiser
+        with progress_shown(self.verbose) as shown:
+            fitted = fit_rows(
+                rows, self._builder(), self._plan(rows.n_features), standardiser, seed=self._seed(),
+                device=pick_device(self.device), observers=[*observers, *shown], on_checkpoint=on_checkpoint,
+                checkpoint_every=checkpoint_every, resume=resume,
+            )  # fmt: skip
+        self._set(fitted)
+        self.n_steps_, self.n_samples_seen_ = self.max_steps, len(rows)
         return self
 
-    def check(self, rows: Rows) -> None:
-        """Raise ValueError, in one sentence, where these parameters or these rows cannot be trained with."""
+    def check(self, rows: Rows) -> Standardiser:
+        """Raise ValueError, in one sentence, where these parameters or these rows cannot be trained with. One pass."""
         self.n_features_in_ = rows.n_features
         self._check_parameters()
-        check_rows(rows, min_samples=2, constant=self.constant_features)
+        moments = RunningMoments(rows.n_features)
+        check_rows(rows, min_samples=2, constant=self.constant_features, moments=moments)
+        return Standardiser.from_moments(moments)
 
     def partial_fit(self, X: Any, y: Any = None) -> "SparseCoder":
         """Learn from one more batch of a stream: one pass over X, a step per `batch_size` rows.
 
         `max_steps` is the horizon of the learning-rate schedule, as in `fit`; mean and scale follow the stream.
         """
-        first = not hasattr(self, "coder_")
-        rows = self._validate(X, reset=first)
+        begun = hasattr(self, "coder_")
+        rows = self._validate(X, reset=not begun)
         self._check_parameters()
         check_rows(rows, min_samples=1, constant="keep")
-        if first:
-            self._moments, self._stream_seed = RunningMoments(rows.n_features), self._seed()
-            identity = Standardiser.identity(rows.n_features)
-            device = pick_device(self.device)
-            self._set(prepare(self._builder(), self._plan(rows.n_features), self._stream_seed, device, identity))
-            self.n_steps_ = 0
-        for begin in range(0, len(rows), self.batch_size):
-            self._one_step(rows.take(torch.arange(begin, min(begin + self.batch_size, len(rows)))))
+        seed = self._seed()
+        if not begun:
+            identity, device = Standardiser.identity(rows.n_features), pick_device(self.device)
+            self._set(prepare(self._builder(), self._plan(rows.n_features), seed, device, identity))
+            self.n_steps_ = self.n_samples_seen_ = 0
+        if self._stream is None:
+            self._stream = Stream(self._fitted, self.target_active_, seed, self.n_steps_, self.n_samples_seen_)
+        self._stream.learn(rows, self.batch_size)
+        self.n_steps_, self.n_samples_seen_ = self._stream.step, self._stream.n_seen
         self._refresh()
         return self
-
-    def _one_step(self, batch: Tensor) -> None:
-        self._moments.update(batch)
-        self.standardiser_.load_state_dict(Standardiser.from_moments(self._moments).state_dict())
-        device = self.standardiser_.mean.device
-        x = self.standardiser_(batch.to(device))
-        # The cut follows the stream, on rows not yet learned from, with a memory of at most fifty batches.
-        self.coder_.calibrate(x, self.target_active_, pull=max(1 / (self.n_steps_ + 1), 0.02))
-        one = _single_step(self._fitted.recipe, self.n_steps_, len(x))
-        train(
-            self.coder_, TensorRows(x), one, seed=self._stream_seed, device=device,
-            optimizer=self._fitted.optimizer, start=self.n_steps_,
-        )  # fmt: skip
-        self.n_steps_ += 1
 
     # ── using ──
 
@@ -167,9 +165,10 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def inverse_transform(self, Z: Any) -> np.ndarray:
         """Data from codes (n_samples, n_components), sparse or dense: mean + Z·components."""
         check_is_fitted(self, "components_")
-        if Z.shape[-1] != len(self.components_):
-            raise ValueError(f"codes have shape {Z.shape}, expected (n_samples, {len(self.components_)})")
-        codes = Z.detach().cpu().numpy() if isinstance(Z, Tensor) else Z
+        codes = Z if sparse.issparse(Z) else _as_array(Z)
+        if codes.ndim != 2 or codes.shape[1] != len(self.components_):
+            needed = f"(n_samples, {len(self.components_)})"
+            raise ValueError(f"codes have shape {codes.shape}, expected {needed}; give what transform returned")
         dtype = codes.dtype if codes.dtype in (np.float32, np.float64) else np.float64
         return np.asarray(codes @ self.components_.astype(dtype)) + self.mean_.astype(dtype)
 
@@ -181,8 +180,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """Explained variance of X by its deterministic code, 1 − Σ‖x − x̂‖²/Σ‖x − x̄‖²; higher is better."""
         rows = self._ready(X)
         x = rows.array
-        residual = x - self.inverse_transform(self.inference_.codes(rows))
-        return float(1 - np.square(residual).sum() / np.square(x - x.mean(0)).sum())
+        residual = np.square(x - self.inverse_transform(self.inference_.codes(rows))).sum(dtype=np.float64)
+        return explained_share(float(residual), float(np.square(x - x.mean(0)).sum(dtype=np.float64)))
 
     # ── keeping ──
 
@@ -200,15 +199,16 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def config(self) -> dict[str, Any]:
         """What `save` writes beside the tensors."""
-        parameters = self.get_params(deep=False)
         if not isinstance(self.method, str):
             raise ValueError("a composed model cannot be saved by name; save coder_.state_dict() and compose it again")
-        seed = self.random_state if isinstance(self.random_state, Integral | None) else None
+        parameters = self.get_params(deep=False)
+        parameters["random_state"] = self.random_state if isinstance(self.random_state, Integral) else None
+        plain = {name: v.item() if isinstance(v, np.generic) else v for name, v in parameters.items()}
         names = list(getattr(self, "feature_names_in_", [])) or None
         return {
-            "format": 1, "softspike": __version__, "estimator": {**parameters, "random_state": seed},
+            "format": FORMAT, "softspike": __version__, "estimator": plain,
             "n_features": getattr(self, "n_features_in_", None), "feature_names": names,
-            "n_steps": getattr(self, "n_steps_", 0),
+            "n_steps": getattr(self, "n_steps_", 0), "n_samples_seen": getattr(self, "n_samples_seen_", 0),
         }  # fmt: skip
 
     @classmethod
@@ -226,24 +226,20 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             fitted = prepare(coder._builder(), coder._plan(coder.n_features_in_), 0, pick_device(device), identity)
             restore(fitted, tensors)
         except (KeyError, TypeError, RuntimeError) as error:
-            raise RunError(
-                f"{run.path} does not describe a SparseCoder ({error}); was it written by another version?"
-            ) from error
+            why = " ".join(str(error).split())
+            raise RunError(f"{run.path} does not hold a SparseCoder of this version ({why}); train again") from error
         coder._set(fitted)
-        coder.n_steps_ = int(config.get("n_steps", 0))
+        coder.n_steps_, coder.n_samples_seen_ = int(config.get("n_steps", 0)), int(config.get("n_samples_seen", 0))
         return coder
 
     # ── inside ──
 
     def _validate(self, X: Any, reset: bool) -> ArrayRows:
-        array = X.detach().cpu().numpy() if isinstance(X, Tensor) else X
+        array = _as_array(X) if isinstance(X, Tensor) else X
+        numbers: list[Any] = [np.float64, np.float32]
+        fewest = 1 if reset else 0  # check_rows says more about both
         checked = validate_data(
-            self,
-            array,
-            reset=reset,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-            ensure_min_samples=0 if not reset else 1,
+            self, array, reset=reset, dtype=numbers, ensure_all_finite=False, ensure_min_samples=fewest
         )
         return ArrayRows(checked)
 
@@ -254,7 +250,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return rows
 
     def _set(self, fitted: Fitted) -> None:
-        self._fitted = fitted
+        self._fitted, self._stream = fitted, None
         self.coder_, self.standardiser_ = fitted.coder, fitted.standardiser
         self.target_active_ = self._target_count()
         self._refresh()
@@ -270,7 +266,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         d = self.n_components or n_features
         return Plan(
             n_features, d, self._target_count(d) / d, self.max_steps, self.batch_size, self.n_samples,
-            self.learning_rate, self.positive,
+            self.learning_rate, self.positive, self.encoder_steps,
         )  # fmt: skip
 
     def _target_count(self, n_components: int | None = None) -> float:
@@ -278,23 +274,18 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return float(self.n_active) if self.n_active is not None else self.sparsity * d
 
     def _builder(self) -> Callable[[Plan], Built]:
-        return method_named(self.method) if isinstance(self.method, str) else self.method
+        return self.method if callable(self.method) else method_named(str(self.method))
 
     def _seed(self) -> int:
         if isinstance(self.random_state, Integral):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _progress(self) -> list[Observer]:
-        from softspike.report.progress import progress_bar
-
-        return progress_bar(self.verbose)
-
     def _check_parameters(self) -> None:
-        check_parameters(
-            self.get_params(deep=False), self.n_components if self.n_components is not None else self.n_features_in_
-        )
+        n_components = self.n_components if self.n_components is not None else self.n_features_in_
+        check_parameters(self.get_params(deep=False), n_components)
         self._builder()
+        pick_device(self.device)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -306,8 +297,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return len(self.components_)
 
 
-def _single_step(recipe: Recipe, step: int, n_rows: int) -> Recipe:
-    """The recipe cut down to one step that takes all rows; its schedules keep their horizon."""
-    from dataclasses import replace
-
-    return replace(recipe, n_steps=step + 1, batch_size=n_rows, log_every=50, save_every=10**9)
+def _as_array(data: Any) -> np.ndarray:
+    """numpy from a tensor of any device, or from anything numpy understands; numpy has no bfloat16."""
+    if not isinstance(data, Tensor):
+        return np.asarray(data)
+    plain = data.detach().cpu()
+    return (plain.float() if plain.dtype == torch.bfloat16 else plain).numpy()

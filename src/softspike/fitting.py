@@ -1,6 +1,7 @@
 """From rows and a plan to a fitted coder: standardise, train, calibrate. Estimator and command line both call it."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -61,24 +62,28 @@ def fit_rows(
     rows: Rows,
     method: Callable[[Plan], Built],
     plan: Plan,
+    standardiser: Standardiser | None = None,
     *,
     seed: int = 0,
     device: torch.device | str = "cpu",
     observers: Sequence[Observer] = (),
     on_checkpoint: Callable[[int, dict[str, Tensor]], Any] | None = None,
+    checkpoint_every: int = 1000,
     resume: Checkpoint | None = None,
 ) -> Fitted:
     """Train on the rows and calibrate the sparsity; `resume` goes on from a checkpoint, bit-identically on a CPU."""
     device = torch.device(device)
-    standardiser = Standardiser.identity(rows.n_features) if resume else Standardiser.fit(rows)
+    if standardiser is None:
+        standardiser = Standardiser.identity(rows.n_features) if resume else Standardiser.fit(rows)
     fitted = prepare(method, plan, seed, device, standardiser)
+    recipe = replace(fitted.recipe, save_every=checkpoint_every)
     if resume:
         restore(fitted, resume.tensors)
     watching = [*observers, _Saver(fitted, on_checkpoint)] if on_checkpoint else list(observers)
     standard = StandardisedRows(rows, fitted.standardiser)
     learning, held_out = split(standard, plan.n_components, seed)
     train(
-        fitted.coder, learning, fitted.recipe, seed=seed, device=device, optimizer=fitted.optimizer,
+        fitted.coder, learning, recipe, seed=seed, device=device, optimizer=fitted.optimizer,
         start=resume.step if resume else 0, observers=watching,
     )  # fmt: skip
     aside = held_out.take(torch.arange(len(held_out))).to(device)

@@ -3,6 +3,7 @@
 from softspike.metric.reconstruction import (
     active_count,
     dead_components,
+    explained_share,
     explained_variance,
     pca_explained_variance,
     sparse_coding_loss,
@@ -15,6 +16,7 @@ __all__ = [
     "active_count",
     "baselines",
     "dead_components",
+    "explained_share",
     "explained_variance",
     "pca_explained_variance",
     "sparse_coding_loss",

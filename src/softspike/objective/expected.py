@@ -28,7 +28,9 @@ class Expected(Objective):
         law, prior = evidence.law(), evidence.prior
         if not (isinstance(law, Hard | PositiveHard) and isinstance(law.base, Normal) and isinstance(prior, SpikeSlab)):
             return ExpectedPlain()(evidence)
-        positive = isinstance(prior.slab, HalfNormal)
+        positive = isinstance(law, PositiveHard)
+        if not isinstance(prior.slab, HalfNormal if positive else Normal):
+            return ExpectedPlain()(evidence)
         m = hard_gaussian_moments(
             law.base.loc, law.base.scale, law.level, prior.logits, prior.slab.scale, positive=positive
         )

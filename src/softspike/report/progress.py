@@ -2,19 +2,31 @@
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from softspike.train import Observer, Progress
 
-__all__ = ["PlainLines", "ProgressBar", "progress_bar"]
+__all__ = ["PlainLines", "ProgressBar", "progress_shown"]
+
+_FIGURES = "unexplained {task.fields[error]:.3f} · active {task.fields[active]:.1f} · loss {task.fields[loss]:.4f}"
 
 
-def progress_bar(verbose: bool | None) -> list[Observer]:
+@contextmanager
+def progress_shown(verbose: bool | None) -> Iterator[list[Observer]]:
     """The observer that suits the place: a bar on a terminal, lines if asked for elsewhere, otherwise nothing."""
     terminal = sys.stderr.isatty()
     if verbose is False or (verbose is None and not terminal):
-        return []
-    return [ProgressBar() if terminal else PlainLines()]
+        yield []
+    elif not terminal:
+        yield [PlainLines()]
+    else:
+        bar = ProgressBar()
+        try:
+            yield [bar]
+        finally:
+            bar.close()
 
 
 class ProgressBar:
@@ -35,10 +47,13 @@ class ProgressBar:
             active=float(loss.active),
             loss=float(loss.total),
         )
-        if progress.step >= progress.n_steps:
-            self._bar.stop()
 
     def saved(self, progress: Progress) -> None: ...
+
+    def close(self) -> None:
+        """Leave the terminal as it was, however training ended."""
+        if self._bar is not None:
+            self._bar.stop()
 
     def _start(self, progress: Progress) -> None:
         from rich.console import Console
@@ -46,9 +61,8 @@ class ProgressBar:
         from rich.progress import Progress as Bar
 
         self._bar = Bar(
-            TextColumn("training"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
-            TextColumn("unexplained {task.fields[error]:.3f} · active {task.fields[active]:.1f} · loss {task.fields[loss]:.4f}"),
-            console=Console(stderr=True), transient=False,
+            TextColumn("training"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn(_FIGURES),
+            console=Console(stderr=True),
         )  # fmt: skip
         self._task = self._bar.add_task("training", total=progress.n_steps, error=0.0, active=0.0, loss=0.0)
         self._bar.start()
