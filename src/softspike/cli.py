@@ -18,28 +18,45 @@ app = typer.Typer(
 data_app = typer.Typer(no_args_is_help=True, help="About the data sets of the paper.")
 app.add_typer(data_app, name="data")
 
-Out = Annotated[Path, typer.Option("--out", "-o", help="The run folder to write.", show_default=False)]
-Seed = Annotated[int | None, typer.Option(help="Seed of all random numbers.  [default: 0]", show_default=False)]
-Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
-Steps = Annotated[int | None, typer.Option(help="Training steps.", show_default=False)]
-Key = Annotated[
-    str | None, typer.Option(help="Which array of an npz, mat or safetensors file to read.", show_default=False)
-]
+
+def _unset(text: str) -> Any:
+    """An option that is None unless given; its help says what happens then."""
+    return typer.Option(help=text, show_default=False)
+
+
 Data = Annotated[Path, typer.Argument(help="npy, npz, mat, safetensors, parquet, a folder of npy shards or of images.")]
 Run = Annotated[Path, typer.Argument(help="A run folder.")]
+Out = Annotated[Path, typer.Option("--out", "-o", help="The run folder to write.", show_default=False)]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue the run in --out from its last checkpoint.")]
+Every = Annotated[int, typer.Option(help="Steps between checkpoints.")]
+Steps = Annotated[int | None, _unset("Training steps (default: 4000).")]
+Seed = Annotated[int | None, _unset("Seed of all random numbers (default: 0).")]
+Key = Annotated[str | None, _unset("The array of an npz, mat or safetensors file, or column of a parquet file.")]
+Method = Annotated[str | None, _unset("The method, by name; an unknown name lists them all.")]
+Components = Annotated[int | None, _unset("Dictionary atoms (default: as many as features).")]
+Sparsity = Annotated[float | None, _unset("Target share of active components (default: 0.1).")]
+Active = Annotated[float | None, _unset("Target mean count of active components, instead of --sparsity.")]
+Samples = Annotated[int | None, _unset("Posterior samples J per input, for methods that sample (default: 20).")]
+Batch = Annotated[int | None, _unset("Rows per step (default: 256).")]
+Rate = Annotated[float | None, _unset("Peak learning rate (default: the method's own).")]
+Positive = Annotated[bool | None, _unset("Codes ≥ 0, or of either sign (default: either).")]
+Constant = Annotated[str | None, _unset("error refuses constant features, keep lets them pass (default: error).")]
+Config = Annotated[Path | None, _unset("A JSON file of SparseCoder parameters; options override it.")]
 
 
 @contextmanager
-def _plain_errors(resume_hint: str = "") -> Iterator[None]:
+def _plain_errors(run: Path | None = None, hint: str = "") -> Iterator[None]:
     """Wrong input: one sentence, exit 2. Failed work: one sentence, exit 1. Interrupted: how to go on, exit 130."""
     try:
         yield
     except KeyboardInterrupt:
-        _fail(f"interrupted{resume_hint}", 130)
+        begun = run is not None and (run / "config.json").exists()
+        _fail(f"interrupted{hint if begun else ''}", 130)
     except ValueError as error:
         _fail(str(error), 2)
     except (RuntimeError, OSError) as error:
-        _fail(f"{error}{resume_hint if type(error).__name__ == 'Diverged' else ''}", 1)
+        _fail(str(error), 1)
 
 
 def _fail(message: str, code: int) -> None:
@@ -66,7 +83,7 @@ def main(
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="The run folder to write.")] = Path("run/demo"),
     steps: Steps = None,
-    seed: Seed = 0,
+    seed: Seed = None,
     device: Device = "auto",
 ) -> None:
     """Train 256 components on patches of the embedded photographs: under 2 minutes on 2 cores."""
@@ -80,22 +97,23 @@ def demo(
 def train(
     data: Data,
     out: Out,
-    method: Annotated[str | None, typer.Option(help="The method, by name.", show_default=False)] = None,
-    components: Annotated[int | None, typer.Option(help="Dictionary atoms.  [default: as many as features]", show_default=False)] = None,
-    sparsity: Annotated[float | None, typer.Option(help="Target share of active components.  [default: 0.1]", show_default=False)] = None,
-    active: Annotated[float | None, typer.Option(help="Target mean count of active components.", show_default=False)] = None,
-    samples: Annotated[int | None, typer.Option(help="Posterior samples J per input and step.", show_default=False)] = None,
+    method: Method = None,
+    components: Components = None,
+    sparsity: Sparsity = None,
+    active: Active = None,
+    samples: Samples = None,
     steps: Steps = None,
-    batch: Annotated[int | None, typer.Option(help="Rows per step.", show_default=False)] = None,
-    rate: Annotated[float | None, typer.Option(help="Learning rate.", show_default=False)] = None,
-    positive: Annotated[bool | None, typer.Option(help="Non-negative codes.", show_default=False)] = None,
-    constant_features: Annotated[str | None, typer.Option(help="error or keep.  [default: error]", show_default=False)] = None,
+    batch: Batch = None,
+    rate: Rate = None,
+    positive: Positive = None,
+    constant_features: Constant = None,
     seed: Seed = None,
     device: Device = "auto",
     key: Key = None,
-    config: Annotated[Path | None, typer.Option(help="A JSON file of SparseCoder parameters; options override it.", show_default=False)] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out from its last checkpoint.")] = False,
-) -> None:  # fmt: skip
+    config: Config = None,
+    checkpoint_every: Every = 1000,
+    resume: Resume = False,
+) -> None:
     """Train a coder on DATA and leave a run folder."""
     options = {
         "method": method, "n_components": components, "sparsity": sparsity, "n_active": active, "n_samples": samples,
@@ -103,10 +121,10 @@ def train(
         "constant_features": constant_features, "random_state": seed,
     }  # fmt: skip
     given = {name: value for name, value in options.items() if value is not None}
-    with _plain_errors(f"; go on with: softspike train {data} -o {out} --resume"):
+    with _plain_errors(out, f"; go on with: softspike train {data} -o {out} --resume"):
         from softspike.jobs import train_job
 
-        train_job(data, out, {**_config_file(config), **given}, device, key, resume)
+        train_job(data, out, {**_config_file(config), **given}, device, key, resume, checkpoint_every)
 
 
 @app.command()

@@ -40,6 +40,10 @@ class Coder(nn.Module, ABC):
     def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None, pull: float = 1.0) -> None:
         """Make codes of x have `mean_active` non-zeros on (weighted) average; a pull below 1 goes part of the way."""
 
+    def before_step(self) -> None:
+        """Called before each optimiser step, when gradients are there."""
+        self.generator.project_gradient()
+
     def after_step(self, step: int) -> None:
         """Called after each optimiser step, without gradients."""
         self.generator.constrain()

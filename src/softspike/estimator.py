@@ -6,7 +6,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-import torch
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
@@ -16,7 +15,7 @@ from torch import Tensor
 from softspike import __version__
 from softspike.data import ArrayRows, Rows, RunningMoments, Standardiser, check_rows
 from softspike.fitting import Checkpoint, Fitted, fit_rows, pick_device, prepare, restore
-from softspike.inference import Inference
+from softspike.inference import Inference, as_array
 from softspike.methods import Built, Plan, method_named
 from softspike.metric import explained_share
 from softspike.parameters import check_parameters
@@ -61,6 +60,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     >>> coder.transform(X).shape
     (200, 32)
     """
+
+    _stream: Stream | None
+    target_active_: float
 
     def __init__(
         self,
@@ -130,10 +132,17 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def check(self, rows: Rows) -> Standardiser:
         """Raise ValueError, in one sentence, where these parameters or these rows cannot be trained with. One pass."""
         self.n_features_in_ = rows.n_features
-        self._check_parameters()
+        self.check_parameters(rows.n_features)
         moments = RunningMoments(rows.n_features)
         check_rows(rows, min_samples=2, constant=self.constant_features, moments=moments)
         return Standardiser.from_moments(moments)
+
+    def check_parameters(self, n_features: int) -> None:
+        """Raise ValueError, in one sentence, for the first parameter that cannot be used with so many features."""
+        n_components = self.n_components if self.n_components is not None else n_features
+        check_parameters(self.get_params(deep=False), n_components)
+        self._builder()
+        pick_device(self.device)
 
     def partial_fit(self, X: Any, y: Any = None) -> "SparseCoder":
         """Learn from one more batch of a stream: one pass over X, a step per `batch_size` rows.
@@ -142,7 +151,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """
         begun = hasattr(self, "coder_")
         rows = self._validate(X, reset=not begun)
-        self._check_parameters()
+        self.check_parameters(self.n_features_in_)
         check_rows(rows, min_samples=1, constant="keep")
         seed = self._seed()
         if not begun:
@@ -165,7 +174,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def inverse_transform(self, Z: Any) -> np.ndarray:
         """Data from codes (n_samples, n_components), sparse or dense: mean + Z·components."""
         check_is_fitted(self, "components_")
-        codes = Z if sparse.issparse(Z) else _as_array(Z)
+        codes = Z if sparse.issparse(Z) else as_array(Z)
         if codes.ndim != 2 or codes.shape[1] != len(self.components_):
             needed = f"(n_samples, {len(self.components_)})"
             raise ValueError(f"codes have shape {codes.shape}, expected {needed}; give what transform returned")
@@ -221,7 +230,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             coder.n_features_in_ = int(config["n_features"])
             if config.get("feature_names"):
                 coder.feature_names_in_ = np.asarray(config["feature_names"], dtype=object)
-            coder._check_parameters()
+            coder.check_parameters(coder.n_features_in_)
             identity = Standardiser.identity(coder.n_features_in_)
             fitted = prepare(coder._builder(), coder._plan(coder.n_features_in_), 0, pick_device(device), identity)
             restore(fitted, tensors)
@@ -235,7 +244,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     # ── inside ──
 
     def _validate(self, X: Any, reset: bool) -> ArrayRows:
-        array = _as_array(X) if isinstance(X, Tensor) else X
+        array = as_array(X) if isinstance(X, Tensor) else X
         numbers: list[Any] = [np.float64, np.float32]
         fewest = 1 if reset else 0  # check_rows says more about both
         checked = validate_data(
@@ -281,12 +290,6 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _check_parameters(self) -> None:
-        n_components = self.n_components if self.n_components is not None else self.n_features_in_
-        check_parameters(self.get_params(deep=False), n_components)
-        self._builder()
-        pick_device(self.device)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
@@ -295,11 +298,3 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     @property
     def _n_features_out(self) -> int:
         return len(self.components_)
-
-
-def _as_array(data: Any) -> np.ndarray:
-    """numpy from a tensor of any device, or from anything numpy understands; numpy has no bfloat16."""
-    if not isinstance(data, Tensor):
-        return np.asarray(data)
-    plain = data.detach().cpu()
-    return (plain.float() if plain.dtype == torch.bfloat16 else plain).numpy()

@@ -10,13 +10,14 @@ from torch.optim import Optimizer
 
 from softspike.coder import Coder
 from softspike.data import Rows, StandardisedRows, Standardiser, SubsetRows
+from softspike.data.chunks import chunks
 from softspike.methods import Built, Plan, build
 from softspike.train import Observer, Progress, Recipe, pack, train, unpack
 
 __all__ = ["Checkpoint", "Fitted", "fit_rows", "pick_device", "prepare", "restore", "split"]
 
 # Enough rows to place the cut within about a per cent, few enough to hold their scores in memory.
-_FEWEST_ROWS, _CALIBRATION_ROWS, _CALIBRATION_NUMBERS = 50, 8192, 2**26
+_FEWEST_ROWS, _CALIBRATION_ROWS, _CALIBRATION_NUMBERS = 50, 8192, 2**24
 
 
 class Checkpoint(NamedTuple):
@@ -86,8 +87,8 @@ def fit_rows(
         fitted.coder, learning, recipe, seed=seed, device=device, optimizer=fitted.optimizer,
         start=resume.step if resume else 0, observers=watching,
     )  # fmt: skip
+    weights = balancing_weights(_energies(held_out), _energies(SubsetRows(learning, _some(len(learning)))))
     aside = held_out.take(torch.arange(len(held_out))).to(device)
-    weights = balancing_weights(aside, learning.take(_some(len(learning))).to(device))
     fitted.coder.calibrate(aside, plan.activity * plan.n_components, weights)
     return fitted
 
@@ -106,26 +107,33 @@ def split(rows: Rows, n_components: int, seed: int) -> tuple[Rows, Rows]:
     Codes of rows that the dictionary was fitted to are a few per cent sparser than those of unseen ones, so the cut is
     placed on rows training never saw: a tenth, at most 8192. Small sets cannot spare any and serve as both.
     """
-    n = min(len(rows) // 10, _CALIBRATION_ROWS, max(_CALIBRATION_NUMBERS // n_components, 1))
+    most = max(_CALIBRATION_NUMBERS // max(n_components, rows.n_features), 1)
+    n = min(len(rows) // 10, _CALIBRATION_ROWS, most)
     if n < _FEWEST_ROWS:
-        return rows, SubsetRows(rows, torch.arange(min(len(rows), max(_CALIBRATION_NUMBERS // n_components, 1))))
-    shuffled = torch.randperm(len(rows), generator=Generator().manual_seed(seed))
+        return rows, SubsetRows(rows, torch.arange(min(len(rows), most)))
+    dtype = torch.int32 if len(rows) < 2**31 else torch.int64
+    shuffled = torch.randperm(len(rows), generator=Generator().manual_seed(seed), dtype=dtype)
     return SubsetRows(rows, shuffled[n:]), SubsetRows(rows, shuffled[:n])
 
 
 def balancing_weights(aside: Tensor, population: Tensor) -> Tensor:
     """Weights (n,) of sum 1 that give the rows kept aside the population's mean of ‖x‖², ‖x‖ and log ‖x‖².
 
-    The count of a row depends mostly on its energy, so this takes most of the sampling noise out of a mean count:
-    w = F(FᵀF)⁻¹f̄ with F the features of the rows aside and f̄ the population's mean feature (a regression estimator).
+    Both are given by the energies ‖x‖²/D of their rows. The count of a row depends mostly on its energy, so this takes
+    most of the sampling noise out of a mean count: w = F(FᵀF)⁻¹f̄ with F the features of the rows aside and f̄ the
+    population's mean feature (a regression estimator).
     """
 
-    def features(x: Tensor) -> Tensor:
-        energy = x.double().square().mean(-1)
+    def features(energy: Tensor) -> Tensor:
         return torch.stack([torch.ones_like(energy), energy, energy.sqrt(), torch.log(energy + 1e-2)], dim=-1)
 
     own = features(aside)
     return torch.linalg.pinv(own).T @ features(population).mean(0)
+
+
+def _energies(rows: Rows) -> Tensor:
+    """‖x‖²/D of each row, a chunk at a time: wide rows by the thousand would not fit in memory."""
+    return torch.cat([chunk.x.double().square().mean(-1) for chunk in chunks(rows)])
 
 
 def _some(n: int) -> Tensor:

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,9 +12,17 @@ from torch import Tensor
 from softspike.coder import Coder
 from softspike.data import ArrayRows, Rows, Standardiser
 
-__all__ = ["Inference"]
+__all__ = ["Inference", "as_array"]
 
 _CHUNK_NUMBERS = 2**22  # entries of codes or data held at a time: memory does not grow with the number of rows
+
+
+def as_array(data: Any) -> np.ndarray:
+    """numpy from a tensor of any device, or from anything numpy understands; numpy has no bfloat16."""
+    if not isinstance(data, Tensor):
+        return np.asarray(data)
+    plain = data.detach().cpu()
+    return (plain.float() if plain.dtype == torch.bfloat16 else plain).numpy()
 
 
 class Inference:

@@ -2,77 +2,103 @@
 
 import difflib
 import hashlib
+import io
 import time
 from pathlib import Path
 from typing import Any
 
 import torch
 from scipy import sparse
+from torch import Tensor
 
-from softspike.data import ArrayRows, Rows, StandardisedRows, TensorRows, photograph_patches, read_rows
+from softspike.data import (
+    ArrayRows,
+    Rows,
+    StandardisedRows,
+    Standardiser,
+    SubsetRows,
+    check_rows,
+    photograph_patches,
+    read_rows,
+)
 from softspike.estimator import SparseCoder
 from softspike.fitting import Checkpoint
 from softspike.metric import baselines, summarise
 from softspike.report.figure import save_dictionary
-from softspike.report.progress import PlainLines, progress_bar
+from softspike.report.progress import progress_shown
 from softspike.report.table import print_table, summary_lines
 from softspike.run import RunFolder, write_atomically
-from softspike.train import Progress
+from softspike.train import Diverged, Progress
 
 __all__ = ["demo_job", "encode_job", "evaluate_job", "train_job"]
 
-_BASELINE_ROWS, _SUMMARY_ROWS = 2000, 20_000
+_BASELINE_ROWS, _SUMMARY_ROWS, _USAGE_ROWS = 2000, 20_000, 2000
 
 
 def demo_job(out: Path, steps: int | None, seed: int, device: str) -> None:
     """Whitened 16×16 patches of the embedded photographs → 256 components → a run folder."""
-    print("cutting and whitening patches of the embedded photographs …", flush=True)
-    patches, unseen = photograph_patches(80_000, 4000, size=16, seed=seed)
     parameters: dict[str, Any] = {"n_components": 256, "sparsity": 0.1, "random_state": seed, "device": device}
-    if steps:
-        parameters["max_steps"] = steps
+    coder = _coder(parameters if steps is None else {**parameters, "max_steps": steps})
+    coder.check_parameters(n_features=256)
     run = RunFolder(_free_folder(out))
-    source = {"name": "embedded photographs", "image_shape": [16, 16]}
-    coder = _train(SparseCoder(**parameters), ArrayRows(patches), run, source, resume=False)
-    _finish(coder, ArrayRows(unseen), run, "unseen patches")
+    run.refuse_if_taken()
+    print("cutting and whitening patches of the embedded photographs …", flush=True)
+    patches, unseen = map(ArrayRows, photograph_patches(80_000, 4000, size=16, seed=seed))
+    standardiser = coder.check(patches)
+    run.create({**coder.config(), "data": {"name": "embedded photographs", "image_shape": [16, 16]}})
+    _train(coder, patches, standardiser, run)
+    _finish(coder, unseen, run, "unseen patches")
 
 
-def train_job(data: Path, out: Path, parameters: dict[str, Any], device: str, key: str | None, resume: bool) -> None:
-    """Train on a file, or go on with a run that stopped."""
+def train_job(
+    data: Path,
+    out: Path,
+    parameters: dict[str, Any],
+    device: str,
+    key: str | None,
+    resume: bool,
+    checkpoint_every: int,
+) -> None:
+    """Train on a file, or go on with a run that stopped. Nothing is written before everything given is checked."""
     run = RunFolder(out)
-    stored = run.config()["estimator"] if resume else {}
-    for name in [n for n in parameters if resume and stored.get(n) != parameters[n]]:
+    stored = run.config() if resume else {}
+    if not resume:
+        run.refuse_if_taken()
+    if checkpoint_every < 1:
         raise ValueError(
-            f"--resume continues with {name} = {stored.get(name)!r}, but {parameters[name]!r} was given; leave it out"
+            f"--checkpoint-every is {checkpoint_every}, expected a whole number ≥ 1; leave it out for 1000"
         )
-    coder = _coder({"random_state": 0, **stored, **parameters, "device": device})
+    coder = _coder({"random_state": 0, **_continued(parameters, stored), "device": device})
     rows = read_rows(data, key)
-    coder.check(rows)
+    standardiser = coder.check(rows)
     source = {"name": str(data), "key": key, "image_shape": rows.image_shape, "fingerprint": _fingerprint(rows)}
-    if resume and run.config()["data"]["fingerprint"] != source["fingerprint"]:
+    if not resume:
+        run.create({**coder.config(), "data": source})
+    elif stored.get("data", {}).get("fingerprint") != source["fingerprint"]:
         raise ValueError(f"{data} is not the data that {out} was trained on; --resume needs the same rows")
-    coder = _train(coder, rows, run, source, resume)
+    else:
+        run.lock()
+    _train(coder, rows, standardiser, run, checkpoint_every, resume)
     _finish(coder, _some(rows), run, "training rows")
 
 
 def encode_job(run: Path, data: Path, out: Path, key: str | None, device: str) -> None:
     """Codes of a file as CSR."""
-    coder = SparseCoder.load(run, device=device)
-    rows = read_rows(data, key)
-    _match(coder, rows, data)
+    if out.is_dir():
+        raise ValueError(
+            f"{out} is a folder, expected the name of a file for the codes; add one, as in {out}/codes.npz"
+        )
+    coder, rows = _loaded(run, data, key, device)
     codes = coder.inference_.codes(rows)
+    out.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(out, _npz(codes))
-    share = codes.nnz / max(codes.shape[0] * codes.shape[1], 1)
-    print(
-        f"{out}: {codes.shape[0]} × {codes.shape[1]} codes, {codes.nnz / codes.shape[0]:.2f} active each ({share:.2%})"
-    )
+    share = codes.nnz / (codes.shape[0] * codes.shape[1])
+    print(f"{out}: {codes.shape[0]} × {codes.shape[1]} codes, {codes.nnz / len(rows):.2f} active each ({share:.2%})")
 
 
 def evaluate_job(run: Path, data: Path, key: str | None, device: str) -> None:
     """A trained coder on a file."""
-    coder = SparseCoder.load(run, device=device)
-    rows = read_rows(data, key)
-    _match(coder, rows, data)
+    coder, rows = _loaded(run, data, key, device)
     _, lines = _figures(coder, rows)
     print_table(f"{run} on {data}", lines)
 
@@ -86,22 +112,54 @@ def _coder(parameters: dict[str, Any]) -> SparseCoder:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
             raise ValueError(f"unknown configuration key {name!r}; did you mean {near!r}? Known: {', '.join(known)}")
-    return SparseCoder(**parameters)
+    return SparseCoder(**{"verbose": False, **parameters})
 
 
-def _train(coder: SparseCoder, rows: Rows, run: RunFolder, source: dict[str, Any], resume: bool) -> SparseCoder:
-    start = None
-    if resume:
-        run.lock()
-        found = run.last_checkpoint()
-        start = Checkpoint(*found) if found else None
-        run.drop_metrics_after(start.step if start else 0)
-    else:
-        coder.n_features_in_ = rows.n_features
-        run.create({**coder.config(), "data": source}).lock()
-    coder.set_params(verbose=False)
-    watchers = [_Log(run), *(progress_bar(None) or [PlainLines()])]
-    return coder.fit_rows(rows, observers=watchers, on_checkpoint=run.save_checkpoint, resume=start)
+def _continued(parameters: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a stopped run, which those given now must not contradict."""
+    before = stored.get("estimator", {})
+    for name, value in parameters.items():
+        if stored and before.get(name) != value:
+            raise ValueError(
+                f"--resume continues with {name} = {before.get(name)!r}, but {value!r} was given; leave it out"
+            )
+    return {**before, **parameters}
+
+
+def _loaded(run: Path, data: Path, key: str | None, device: str) -> tuple[SparseCoder, Rows]:
+    """A trained coder and rows that it can code."""
+    coder = SparseCoder.load(run, device=device)
+    rows = read_rows(data, key)
+    if rows.n_features != coder.n_features_in_:
+        raise ValueError(
+            f"{data} has {rows.n_features} features, {run} was trained on {coder.n_features_in_}; "
+            "give data of the kind the run was trained on"
+        )
+    check_rows(rows, min_samples=1, constant="keep")
+    return coder, rows
+
+
+def _train(
+    coder: SparseCoder,
+    rows: Rows,
+    standardiser: Standardiser,
+    run: RunFolder,
+    checkpoint_every: int = 1000,
+    resume: bool = False,
+) -> None:
+    found = run.last_checkpoint() if resume else None
+    start = Checkpoint(*found) if found else None
+    run.drop_metrics_after(start.step if start else 0)
+    try:
+        with progress_shown(True) as shown:
+            coder.fit_rows(
+                rows, standardiser=standardiser, observers=[_Log(run), *shown], on_checkpoint=run.save_checkpoint,
+                checkpoint_every=checkpoint_every, resume=start,
+            )  # fmt: skip
+    except Diverged as error:
+        good = run.checkpoints()
+        left = f"the last good checkpoint is {good[0]}" if good else "no checkpoint had been written yet"
+        raise Diverged(error.step, error.cause, left) from error
 
 
 def _finish(coder: SparseCoder, rows: Rows, run: RunFolder, what: str) -> None:
@@ -112,7 +170,7 @@ def _finish(coder: SparseCoder, rows: Rows, run: RunFolder, what: str) -> None:
     summary, lines = _figures(coder, rows)
     run.write_json("summary.json", {"on": what, **summary})
     shape = config["data"].get("image_shape")
-    usage = coder.activation_probability(rows.take(torch.arange(min(len(rows), 2000))).numpy()).mean(0)
+    usage = coder.activation_probability(rows.take(torch.arange(min(len(rows), _USAGE_ROWS))).numpy()).mean(0)
     save_dictionary(run.path / "dictionary.png", coder.components_, tuple(shape) if shape else None, usage)
     print_table(f"{run.path} on {what}", lines)
     print(f"wrote {run.path}/model.safetensors, metrics.jsonl, summary.json, dictionary.png")
@@ -129,19 +187,17 @@ def _figures(coder: SparseCoder, rows: Rows) -> tuple[dict[str, Any], list[tuple
 
 
 def _some(rows: Rows) -> Rows:
-    if len(rows) <= _SUMMARY_ROWS:
-        return rows
-    return TensorRows(rows.take(torch.linspace(0, len(rows) - 1, _SUMMARY_ROWS).long()))
+    return rows if len(rows) <= _SUMMARY_ROWS else SubsetRows(rows, _spread(len(rows), _SUMMARY_ROWS))
 
 
-def _match(coder: SparseCoder, rows: Rows, data: Path) -> None:
-    if rows.n_features != coder.n_features_in_:
-        raise ValueError(f"{data} has {rows.n_features} features, the run was trained on {coder.n_features_in_}")
+def _spread(n: int, count: int) -> Tensor:
+    """At most `count` row numbers, evenly from 0 to n − 1."""
+    return torch.linspace(0, n - 1, min(n, count), dtype=torch.float64).round().long()
 
 
 def _fingerprint(rows: Rows) -> str:
     """The size of the data and a hash of a few of its rows: enough to notice another file, cheap for any size."""
-    few = rows.take(torch.linspace(0, len(rows) - 1, min(len(rows), 64)).long())
+    few = rows.take(_spread(len(rows), 64))
     return f"{len(rows)}x{rows.n_features}:{hashlib.sha256(few.numpy().tobytes()).hexdigest()[:16]}"
 
 
@@ -155,8 +211,6 @@ def _free_folder(path: Path) -> Path:
 
 
 def _npz(codes: sparse.csr_matrix) -> bytes:
-    import io
-
     buffer = io.BytesIO()
     sparse.save_npz(buffer, codes)
     return buffer.getvalue()

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch.optim import Adam
 
+from softspike.autoencoder import Autoencoder, BatchTopKAutoencoder, JumpReLUAutoencoder, TopKAutoencoder
 from softspike.coder import Coder
 from softspike.encoder import Encoder, MLPEncoder, UnrolledEncoder
 from softspike.generator import Dictionary, UnitNormDictionary
@@ -169,6 +170,15 @@ def _hard_gaussian(plan: Plan) -> Built:
     return Built(coder, Recipe(plan.n_steps, plan.batch_size, Adam, groups, clip_norm=10.0))
 
 
+def _autoencoder(kind: type[Autoencoder]) -> Callable[[Plan], Built]:
+    def builder(plan: Plan) -> Built:
+        generator = UnitNormDictionary(plan.n_features, plan.n_components)
+        coder = kind(generator, plan.activity * plan.n_components, positive=plan.positive)
+        return Built(coder, _recipe(plan, 3e-3, 3e-3))
+
+    return builder
+
+
 METHODS: dict[str, Callable[[Plan], Built]] = {
     "hard-gaussian": _hard_gaussian,
     "gaussian": _gaussian,
@@ -181,4 +191,7 @@ METHODS: dict[str, Callable[[Plan], Built]] = {
     "centred-gaussian": _thresholded("normal", CentredSoft, gamma=False),
     "centred-laplacian": _thresholded("laplace", CentredSoft, gamma=False),
     "fista": _fista,
+    "topk": _autoencoder(TopKAutoencoder),
+    "batchtopk": _autoencoder(BatchTopKAutoencoder),
+    "jumprelu": _autoencoder(JumpReLUAutoencoder),
 }

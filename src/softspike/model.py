@@ -74,9 +74,9 @@ class VariationalCoder(Coder):
         )
 
     def loss(self, x: Tensor, step: int, random: Generator | None = None) -> Loss:
-        """mean over the batch of the objective, plus the generator's penalty on the same scale (2/D)."""
+        """mean over the batch of the objective, plus the generator's penalty on the same scale."""
         terms = self.objective(self.evidence(x, step), random)
-        total = terms.loss.mean() + (2 / x[0].numel()) * self.generator.penalty()
+        total = terms.loss.mean() + terms.unit * self.generator.penalty()
         if self.tracked is not None and terms.active_slope is not None:
             total = total + self.tracked.observe(terms.active.mean(), terms.active_slope.mean())
             self._follow_noise(terms.misfit.detach().mean(), step)

@@ -22,6 +22,9 @@ class LinearGenerator(nn.Module, ABC):
     def penalty(self) -> Tensor:
         """Added to ½‖x − Az‖², a scalar."""
 
+    def project_gradient(self) -> None:
+        """Called before each step, when gradients are there."""
+
     @abstractmethod
     def constrain(self) -> None:
         """Called after each step."""

@@ -35,11 +35,7 @@ class Dictionary(LinearGenerator):
 
 
 class UnitNormDictionary(LinearGenerator):
-    """x̂ = Az with ‖aᵢ‖ = 1: codes are in the units of the data.
-
-    The columns are normalised where they are used, so that gradients are tangent to the sphere, and after each step,
-    so that the weight's own norm never drifts.
-    """
+    """x̂ = Az with ‖aᵢ‖ = 1: codes are in the units of the data."""
 
     def __init__(self, n_features: int, n_components: int, generator: Generator | None = None):
         super().__init__()
@@ -47,14 +43,19 @@ class UnitNormDictionary(LinearGenerator):
 
     @property
     def atoms(self) -> Tensor:
-        """aᵢ = wᵢ/‖wᵢ‖."""
-        return self.weight / self.weight.norm(dim=0).clamp_min(1e-12)
+        return self.weight
 
     def penalty(self) -> Tensor:
         """0: there is nothing to bound."""
         return self.weight.new_zeros(())
 
     @torch.no_grad()
+    def project_gradient(self) -> None:
+        """gᵢ ← gᵢ − aᵢ(aᵢᵀgᵢ): only moves along the sphere count, in the size of a step as in its direction."""
+        if self.weight.grad is not None:
+            self.weight.grad -= self.weight * (self.weight * self.weight.grad).sum(0)
+
+    @torch.no_grad()
     def constrain(self) -> None:
-        """wᵢ ← wᵢ/‖wᵢ‖."""
+        """aᵢ ← aᵢ/‖aᵢ‖."""
         self.weight.div_(self.weight.norm(dim=0).clamp_min(1e-12))

@@ -35,6 +35,7 @@ class Terms(NamedTuple):
     misfit: Tensor  # mean over features of (x − x̂)²
     kl: Tensor  # β-free divergence from the prior, summed over components
     active: Tensor  # number of non-zero components of the sample in use, or its expectation
+    unit: Tensor | float  # what 1 of ½‖x − x̂‖² weighs in this loss, so that penalties join on the same scale
     active_slope: Tensor | None = None  # ∂active/∂λ, where the expectation is closed-form
 
 
@@ -71,6 +72,11 @@ class Evidence:
     def misfit(self, z: Tensor) -> Tensor:
         """mean over features of (x − x̂)², (J, B)."""
         return (self.x - self.generator(z)).square().flatten(2).mean(-1)
+
+    @property
+    def unit(self) -> float:
+        """mean over features = (2/D)·½‖x − x̂‖²."""
+        return 2 / self.x[0].numel()
 
     def law(self) -> Distribution:
         """q(z|x) where the level is a number, or where there is none."""

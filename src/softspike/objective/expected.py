@@ -57,4 +57,4 @@ def _terms(
     misfit = (residual + variance @ norms) / n_features
     v = misfit.detach().mean().clamp_min(torch.finfo(misfit.dtype).tiny)
     loss = 0.5 * n_features * (misfit / v + torch.log(2 * math.pi * v)) + kl
-    return Terms(loss, misfit, kl, active, slope)
+    return Terms(loss, misfit, kl, active, 1 / v, slope)

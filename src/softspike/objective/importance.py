@@ -30,4 +30,4 @@ class ImportanceWeighted(Objective):
             z = evidence.codes(noise)
             misfit, kl = evidence.misfit(z).mean(0), evidence.kl()
             active = (z != 0).sum(-1).to(z.dtype).mean(0)
-        return Terms(-evidence.beta * bound, misfit, kl, active)
+        return Terms(-evidence.beta * bound, misfit, kl, active, evidence.unit)

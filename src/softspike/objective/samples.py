@@ -27,7 +27,7 @@ class MeanOf(Objective):
     def __call__(self, evidence: Evidence, generator: Generator | None = None) -> Terms:
         z = evidence.codes(evidence.noise(self.n_samples, generator))
         misfit, kl = evidence.misfit(z).mean(0), evidence.kl()
-        return Terms(misfit + evidence.beta * kl, misfit, kl, _count(z).mean(0))
+        return Terms(misfit + evidence.beta * kl, misfit, kl, _count(z).mean(0), evidence.unit)
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class BestOf(Objective):
             noise = noise.pick(winner)
         z = evidence.codes(noise)
         misfit, kl = evidence.misfit(z)[0], evidence.kl()
-        return Terms(misfit + evidence.beta * kl, misfit, kl, _count(z)[0])
+        return Terms(misfit + evidence.beta * kl, misfit, kl, _count(z)[0], evidence.unit)
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class BestOfPlain(Objective):
         misfit, winner = evidence.misfit(z).min(0)
         kl = evidence.kl()
         active = _count(z).gather(0, winner[None])[0]
-        return Terms(misfit + evidence.beta * kl, misfit, kl, active)
+        return Terms(misfit + evidence.beta * kl, misfit, kl, active, evidence.unit)
 
 
 def _count(z: torch.Tensor) -> torch.Tensor:

@@ -58,7 +58,7 @@ class SpikeSlab(Distribution):
         """The slab's mean where γ exceeds the cut."""
         return self.slab.mean * (self.score > cut)
 
-    def rsample(self, sample_shape: Size | tuple[int, ...] = Size()) -> Tensor:
+    def rsample(self, sample_shape: Size | list[int] | tuple[int, ...] = Size()) -> Tensor:
         n = Size(sample_shape).numel()
         return draw(self, n).reshape(Size(sample_shape) + self.batch_shape)
 

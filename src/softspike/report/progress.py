@@ -30,7 +30,7 @@ def progress_shown(verbose: bool | None) -> Iterator[list[Observer]]:
 
 
 class ProgressBar:
-    """Steps, steps per second, time left, reconstruction error and active components, on standard error."""
+    """Steps, time left, reconstruction error and active components, on standard error."""
 
     def __init__(self) -> None:
         self._bar: Any = None

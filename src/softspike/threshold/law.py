@@ -10,6 +10,7 @@ from torch.distributions.utils import broadcast_all
 
 from softspike.threshold.functions import hard_threshold, shifted_soft_threshold, soft_threshold
 from softspike.threshold.partial import (
+    Base,
     log_inside,
     log_outside,
     log_survival,
@@ -31,9 +32,9 @@ class ThresholdedLaw(Distribution):
     support = constraints.real
     has_rsample = True
 
-    def __init__(self, base: Distribution, level: Tensor | float, validate_args: bool | None = None):
+    def __init__(self, base: Base, level: Tensor | float, validate_args: bool | None = None):
         loc, scale, self.level = broadcast_all(base.loc, base.scale, level)
-        self.base = type(base)(loc, scale, validate_args=False)
+        self.base: Base = type(base)(loc, scale, validate_args=False)
         super().__init__(loc.shape, validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "ThresholdedLaw":
@@ -48,7 +49,7 @@ class ThresholdedLaw(Distribution):
         """The log density at z ≠ 0."""
 
     @property
-    def compared(self) -> Distribution:
+    def compared(self) -> Base:
         """The law of the variable r whose size is compared with λ: s itself, unless a law says otherwise."""
         return self.base
 
@@ -69,7 +70,7 @@ class ThresholdedLaw(Distribution):
         """log P(z = 0) = log(1 − γ), accurate where γ rounds to 1 and finite where it is 1."""
         return log_inside(self.compared, self.level)
 
-    def rsample(self, sample_shape: Size | tuple[int, ...] = Size()) -> Tensor:
+    def rsample(self, sample_shape: Size | list[int] | tuple[int, ...] = Size()) -> Tensor:
         return self.transform(self.base.rsample(Size(sample_shape)))
 
     def log_prob(self, z: Tensor) -> Tensor:
@@ -112,7 +113,7 @@ class ShiftedSoft(ThresholdedLaw):
         return self.base.log_prob(z + side * self.level)
 
     @property
-    def compared(self) -> Distribution:
+    def compared(self) -> Base:
         """The noise s − μ."""
         return type(self.base)(torch.zeros_like(self.base.loc), self.base.scale, validate_args=False)
 

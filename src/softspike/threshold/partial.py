@@ -6,13 +6,14 @@ and log P(s > t), accurate where P(s > t) rounds to 0 or 1. A new base law regis
 
 import math
 from functools import singledispatch
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
-from torch.distributions import Distribution, Laplace, Normal
+from torch.distributions import Laplace, Normal
 
 __all__ = [
+    "Base",
     "PartialMoments",
     "log_inside",
     "log_outside",
@@ -23,6 +24,9 @@ __all__ = [
 ]
 
 
+Base: TypeAlias = Any  # a symmetric law with `loc` and `scale`: Normal, Laplace, or one registered below
+
+
 class PartialMoments(NamedTuple):
     probability: Tensor  # P(s > t)
     mean: Tensor  # E[(s − t)₊]
@@ -30,7 +34,7 @@ class PartialMoments(NamedTuple):
 
 
 @singledispatch
-def upper_partial_moments(base: Distribution, point: Tensor) -> PartialMoments:
+def upper_partial_moments(base: Base, point: Tensor) -> PartialMoments:
     """P(s > t), E[(s − t)₊], E[(s − t)₊²] of a base law s, at t = point."""
     raise TypeError(
         f"no partial moments are known for {type(base).__name__}; thresholded laws need a Normal or Laplace base, "
@@ -39,27 +43,27 @@ def upper_partial_moments(base: Distribution, point: Tensor) -> PartialMoments:
 
 
 @singledispatch
-def log_survival(base: Distribution, point: Tensor) -> Tensor:
+def log_survival(base: Base, point: Tensor) -> Tensor:
     """log P(s > t), accurate in both tails."""
     raise TypeError(f"no log survival is known for {type(base).__name__}; register it with log_survival.register")
 
 
-def reflected(base: Distribution) -> Distribution:
+def reflected(base: Base) -> Base:
     """The law of −s."""
     return type(base)(-base.loc, base.scale, validate_args=False)
 
 
-def lower_partial_moments(base: Distribution, point: Tensor) -> PartialMoments:
+def lower_partial_moments(base: Base, point: Tensor) -> PartialMoments:
     """P(s < t), E[(t − s)₊], E[(t − s)₊²]: the upper moments of the reflected law −s at −t."""
     return upper_partial_moments(reflected(base), -point)
 
 
-def log_outside(base: Distribution, level: Tensor) -> Tensor:
+def log_outside(base: Base, level: Tensor) -> Tensor:
     """log P(|s| > λ)."""
     return torch.logaddexp(log_survival(base, level), log_survival(reflected(base), level))
 
 
-def log_inside(base: Distribution, level: Tensor) -> Tensor:
+def log_inside(base: Base, level: Tensor) -> Tensor:
     """log P(|s| ≤ λ) = U(−λ) + log(1 − exp(U(λ) − U(−λ))), U the log survival of the law moved to −|μ|.
 
     There both points lie in the same tail, so that nothing cancels where the interval is improbable. The result is

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 from torch.optim import Optimizer
 
 from softspike.coder import Coder, Loss
@@ -12,9 +12,7 @@ from softspike.data import Rows
 from softspike.train.order import batch_rows, step_random
 from softspike.train.recipe import Recipe
 
-__all__ = ["REMEDY", "Diverged", "Observer", "Progress", "train"]
-
-REMEDY = "lower the learning rate or check the data's scale"
+__all__ = ["Diverged", "Observer", "Progress", "train"]
 
 # Standardised data has a variance of 1 per feature: a loss beyond this has nothing to do with it any more.
 _LARGEST_LOSS = 1e6
@@ -41,10 +39,11 @@ class Observer(Protocol):
 
 
 class Diverged(RuntimeError):
-    """Training stopped making sense: says at which step and why."""
+    """Training stopped making sense: says at which step and why, and what is left of it."""
 
-    def __init__(self, step: int, cause: str):
-        super().__init__(f"training diverged at step {step}: {cause}; {REMEDY}")
+    def __init__(self, step: int, cause: str, left: str = ""):
+        remedy = "lower the learning rate or check the data's scale"
+        super().__init__("; ".join(filter(None, [f"training diverged at step {step}: {cause}", left, remedy])))
         self.step, self.cause = step, cause
 
 
@@ -66,27 +65,36 @@ def train(
     for step in range(start, recipe.n_steps):
         x = rows.take(batch_rows(seed, step, len(rows), recipe.batch_size)).to(device, non_blocking=True)
         recipe.set_rates(optimizer, step)
-        loss = coder.loss(x, step, step_random(seed, step, device))
+        loss = _loss(coder, x, step, step_random(seed, step, device))
         optimizer.zero_grad(set_to_none=True)
         loss.total.backward()
+        coder.before_step()
         if recipe.clip_norm is not None:
             nn.utils.clip_grad_norm_(parameters, recipe.clip_norm)
         optimizer.step()
         coder.after_step(step)
-        unchecked.append(loss.total.detach())
+        loss = Loss(*(value.detach() for value in loss))
+        unchecked.append(loss.total)
 
         done, last = step + 1, step + 1 == recipe.n_steps
         logging, saving = last or done % recipe.log_every == 0, last or done % recipe.save_every == 0
         if logging or saving:
             _check(loss, unchecked, coder, done)
             unchecked.clear()
-            progress = Progress(done, recipe.n_steps, Loss(*(v.detach() for v in loss)), coder, optimizer)
+            progress = Progress(done, recipe.n_steps, loss, coder, optimizer)
             for observer in observers:
                 if logging:
                     observer.logged(progress)
                 if saving:
                     observer.saved(progress)
     return optimizer
+
+
+def _loss(coder: Coder, x: Tensor, step: int, random: Generator) -> Loss:
+    try:
+        return coder.loss(x, step, random)
+    except torch.linalg.LinAlgError as error:  # a solver met weights that are no longer finite
+        raise Diverged(step + 1, f"the loss is not finite ({str(error).splitlines()[0]})") from error
 
 
 def _check(loss: Loss, totals: list[Tensor], coder: Coder, done: int) -> None:

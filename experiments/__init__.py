@@ -1,0 +1,1 @@
+"""Recipes: one file per table or figure, each run by `python -m experiments.<name>`."""

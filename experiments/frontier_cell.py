@@ -1,0 +1,172 @@
+"""One point of the frontier: train a method at a target count, measure it on unseen patches beside its rivals."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from softspike import SparseCoder
+from softspike.coder import Coder
+from softspike.data import ArrayRows, Patches, Standardiser, TensorRows, olshausen_patches, photograph_patches
+from softspike.metric import active_count, dead_components, explained_variance
+from softspike.methods import Built, Plan, method_named
+from softspike.model import VariationalCoder
+from softspike.solver import fista, omp, omp_at_mean_count, refit_on_support
+from softspike.train import Progress
+
+__all__ = ["Cell", "complete", "patches"]
+
+OURS = "hard-gaussian"
+_CHUNK = 4000  # patches coded at a time
+_REFITS = (0, 1, 2, 3, 5)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """All that a result depends on, besides the code."""
+
+    data: str  # a path of the Olshausen–Field images, or "photographs"
+    components: int
+    method: str
+    active: float
+    seed: int
+    steps: int
+    batch: int
+    learning_rate: float | None = None
+    encoder_steps: int = 5
+    n_train: int = 80_000
+    n_valid: int = 16_000
+
+    @property
+    def name(self) -> str:
+        depth = f"-k{self.encoder_steps}" if self.method == OURS else ""
+        rate = f"-lr{self.learning_rate:g}" if self.learning_rate else ""
+        data = "photographs" if self.data == "photographs" else "olshausen"
+        where = f"{data}-d{self.components}-{self.method}{depth}-a{self.active:g}"
+        return f"{where}-t{self.steps}-b{self.batch}{rate}-s{self.seed}"
+
+
+@lru_cache(maxsize=2)
+def patches(data: str, n_train: int, n_valid: int) -> Patches:
+    """16×16, standardised per pixel with the statistics of the training patches."""
+    if data != "photographs":
+        return olshausen_patches(data, n_train, n_valid)
+    raw = photograph_patches(n_train, n_valid)
+    standardiser = Standardiser.fit(ArrayRows(raw.train), per_feature=True)
+    return Patches(*(standardiser(torch.from_numpy(part)).numpy() for part in raw))
+
+
+def complete(cell: Cell, folder: Path, device: str, solver_patches: int = 4000, compiled: bool = False) -> dict:
+    """The finished cell, from its file or by doing it now; the file appears when all is measured."""
+    path = folder / f"{cell.name}.json"
+    if path.exists():
+        return json.loads(path.read_text())
+    sets = Patches(*(torch.from_numpy(part).to(device) for part in patches(cell.data, cell.n_train, cell.n_valid)))
+    began = time.perf_counter()
+    estimator = _fit(cell, sets.train, device, compiled)
+    seconds = time.perf_counter() - began
+    result = {"cell": {**asdict(cell), "data": cell.name.split("-")[0]}, "device": _device(device)}
+    result |= {"seconds": round(seconds, 1), **_measure(estimator, cell, sets, solver_patches)}
+    draft = path.with_suffix(".part")
+    draft.write_text(json.dumps(result, indent=1))
+    draft.rename(path)
+    return result
+
+
+def _device(name: str) -> str:
+    return torch.cuda.get_device_name() if name.startswith("cuda") else "cpu"
+
+
+def _fit(cell: Cell, train: Tensor, device: str, compiled: bool) -> SparseCoder:
+    method: Callable[[Plan], Built] = method_named(cell.method)
+    estimator = SparseCoder(
+        cell.components, n_active=cell.active, method=_compiled(method) if compiled else method, max_steps=cell.steps,
+        batch_size=cell.batch, learning_rate=cell.learning_rate, encoder_steps=cell.encoder_steps,
+        random_state=cell.seed, device=device, verbose=False,
+    )  # fmt: skip
+    return estimator.fit_rows(TensorRows(train), observers=[_EagerAtEnd()] if compiled else ())
+
+
+def _compiled(method: Callable[[Plan], Built]) -> Callable[[Plan], Built]:
+    """The same coder with its encoder and its moments through torch.compile: the same numbers, fewer kernels."""
+    from softspike.objective import expected
+
+    def builder(plan: Plan) -> Built:
+        torch._dynamo.reset()  # cells of other shapes share the code objects, of which only eight versions are kept
+        torch.compiler.set_stance("default")
+        built = method(plan)
+        if isinstance(built.coder, VariationalCoder):
+            built.coder.encoder.compile()
+            if not hasattr(expected.hard_gaussian_moments, "_torchdynamo_orig_callable"):
+                expected.hard_gaussian_moments = torch.compile(expected.hard_gaussian_moments)
+        return Built(built.coder, replace(built.recipe, log_every=500))
+
+    return builder
+
+
+class _EagerAtEnd:
+    """Compiles nothing for the shapes of calibration and measurement."""
+
+    def logged(self, progress: Progress) -> None: ...
+
+    def saved(self, progress: Progress) -> None:
+        if progress.step == progress.n_steps:
+            torch.compiler.set_stance("force_eager")
+
+
+@torch.no_grad()
+def _measure(estimator: SparseCoder, cell: Cell, sets: Patches, n: int) -> dict[str, Any]:
+    coder, standardiser = estimator.coder_, estimator.standardiser_
+    x, atoms = standardiser(sets.valid), coder.generator.atoms.detach()
+    codes = _codes(coder, x)
+    active = active_count(codes)
+    left = (x - codes @ atoms.T).square().sum(-1) / x.square().sum(-1)
+    return {
+        "explained_variance": explained_variance(x, codes @ atoms.T),
+        "active": active,
+        "dead": dead_components(_codes(coder, standardiser(sets.train))) / cell.components,
+        "worst_patch": float(left.max()),  # ‖x − x̂‖²/‖x‖²
+        "refit": _refits(coder, x),
+        "omp_tolerance": explained_variance(x, omp_at_mean_count(x, atoms, active) @ atoms.T),
+        "omp_fixed": explained_variance(x, omp(x, atoms, n_active=max(round(active), 1)) @ atoms.T),
+        **_lasso(x[:n], atoms, active),
+    }
+
+
+def _codes(coder: Coder, x: Tensor) -> Tensor:
+    return torch.cat([coder.code(part) for part in x.split(_CHUNK)])
+
+
+def _refits(coder: Coder, x: Tensor) -> dict[str, float]:
+    """Explained variance with other numbers of refit steps than the model's own."""
+    if not isinstance(coder, VariationalCoder):
+        return {}
+    own, found = coder.refit_steps, {}
+    for coder.refit_steps in _REFITS:
+        found[str(coder.refit_steps)] = explained_variance(x, coder.generator(_codes(coder, x)))
+    coder.refit_steps = own
+    return found
+
+
+def _lasso(x: Tensor, atoms: Tensor, active: float) -> dict[str, Any]:
+    """FISTA's codes at the same mean count, as they are and with least squares on their support."""
+    high = float((x @ atoms).abs().max())
+    low = 1e-4 * high
+    for _ in range(12):
+        middle = (low * high) ** 0.5
+        codes = fista(x, atoms, middle, max_iterations=300).codes
+        low, high = (middle, high) if active_count(codes) > active else (low, middle)
+    codes = fista(x, atoms, high, max_iterations=1000).codes
+    refit = refit_on_support(x, atoms, codes, n_steps=30)
+    return {
+        "fista": explained_variance(x, codes @ atoms.T),
+        "fista_refit": explained_variance(x, refit @ atoms.T),
+        "fista_active": active_count(codes),
+        "fista_patches": len(x),
+    }

@@ -1,0 +1,27 @@
+"""TopK: the same number of active components for every input."""
+
+from torch import Tensor
+
+from softspike.autoencoder.base import Activation, Autoencoder, largest
+
+__all__ = ["TopKAutoencoder"]
+
+
+class TopKAutoencoder(Autoencoder):
+    """zᵢ = uᵢ where the size of uᵢ is among the k largest of its row, 0 elsewhere; k is the target, rounded.
+
+    Makhzani & Frey (2014), "k-sparse autoencoders"; Gao et al. (2024).
+    """
+
+    @property
+    def k(self) -> int:
+        return max(round(self.target), 1)
+
+    def activate(self, u: Tensor) -> Activation:
+        return Activation(self.select(u))
+
+    def select(self, u: Tensor) -> Tensor:
+        return largest(u, self.size(u), self.k)
+
+    def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None, pull: float = 1.0) -> None:
+        """Nothing to do: the count is what it is by construction."""
