@@ -14,13 +14,13 @@ from torch import Tensor
 from softspike import SparseCoder
 from softspike.coder import Coder
 from softspike.data import ArrayRows, Patches, Standardiser, TensorRows, olshausen_patches, photograph_patches
-from softspike.metric import active_count, dead_components, explained_variance
 from softspike.methods import Built, Plan, method_named
+from softspike.metric import active_count, dead_components, explained_variance
 from softspike.model import VariationalCoder
 from softspike.solver import fista, omp, omp_at_mean_count, refit_on_support
 from softspike.train import Progress
 
-__all__ = ["Cell", "complete", "patches"]
+__all__ = ["OURS", "Cell", "complete", "patches"]
 
 OURS = "hard-gaussian"
 _CHUNK = 4000  # patches coded at a time
@@ -76,6 +76,8 @@ def complete(cell: Cell, folder: Path, device: str, solver_patches: int = 4000, 
     draft = path.with_suffix(".part")
     draft.write_text(json.dumps(result, indent=1))
     draft.rename(path)
+    if device.startswith("cuda"):
+        torch.cuda.empty_cache()  # the pursuits' gigabytes, for the other workers
     return result
 
 
@@ -123,19 +125,17 @@ class _EagerAtEnd:
 @torch.no_grad()
 def _measure(estimator: SparseCoder, cell: Cell, sets: Patches, n: int) -> dict[str, Any]:
     coder, standardiser = estimator.coder_, estimator.standardiser_
-    x, atoms = standardiser(sets.valid), coder.generator.atoms.detach()
+    x = standardiser(sets.valid)
     codes = _codes(coder, x)
-    active = active_count(codes)
-    left = (x - codes @ atoms.T).square().sum(-1) / x.square().sum(-1)
+    rebuilt = coder.generator(codes)
+    left = (x - rebuilt).square().sum(-1) / x.square().sum(-1)
     return {
-        "explained_variance": explained_variance(x, codes @ atoms.T),
-        "active": active,
-        "dead": dead_components(_codes(coder, standardiser(sets.train))) / cell.components,
+        "explained_variance": explained_variance(x, rebuilt),
+        "active": active_count(codes),
+        "dead": dead_components(_codes(coder, standardiser(sets.train))) / cell.components,  # of all training patches
         "worst_patch": float(left.max()),  # ‖x − x̂‖²/‖x‖²
         "refit": _refits(coder, x),
-        "omp_tolerance": explained_variance(x, omp_at_mean_count(x, atoms, active) @ atoms.T),
-        "omp_fixed": explained_variance(x, omp(x, atoms, n_active=max(round(active), 1)) @ atoms.T),
-        **_lasso(x[:n], atoms, active),
+        "rivals": _rivals(x[:n], coder.generator.atoms.detach(), codes[:n]) if n else {},
     }
 
 
@@ -154,19 +154,27 @@ def _refits(coder: Coder, x: Tensor) -> dict[str, float]:
     return found
 
 
-def _lasso(x: Tensor, atoms: Tensor, active: float) -> dict[str, Any]:
-    """FISTA's codes at the same mean count, as they are and with least squares on their support."""
+def _rivals(x: Tensor, atoms: Tensor, codes: Tensor) -> dict[str, Any]:
+    """Solvers on the same dictionary, the same patches, at the same mean count as these codes."""
+    active = active_count(codes)
+    lasso = _lasso(x, atoms, active)
+    found = {
+        "own": codes,
+        "omp_tolerance": omp_at_mean_count(x, atoms, active),
+        "omp_fixed": omp(x, atoms, n_active=max(round(active), 1)),
+        "fista": lasso,
+        "fista_refit": refit_on_support(x, atoms, lasso, n_steps=30),
+    }
+    scores = {name: explained_variance(x, z @ atoms.T) for name, z in found.items()}
+    return {"patches": len(x), "active": active, **scores, "fista_active": active_count(lasso)}
+
+
+def _lasso(x: Tensor, atoms: Tensor, active: float) -> Tensor:
+    """FISTA's codes at the penalty, found by bisection, at which they have that mean count."""
     high = float((x @ atoms).abs().max())
     low = 1e-4 * high
     for _ in range(12):
         middle = (low * high) ** 0.5
         codes = fista(x, atoms, middle, max_iterations=300).codes
         low, high = (middle, high) if active_count(codes) > active else (low, middle)
-    codes = fista(x, atoms, high, max_iterations=1000).codes
-    refit = refit_on_support(x, atoms, codes, n_steps=30)
-    return {
-        "fista": explained_variance(x, codes @ atoms.T),
-        "fista_refit": explained_variance(x, refit @ atoms.T),
-        "fista_active": active_count(codes),
-        "fista_patches": len(x),
-    }
+    return fista(x, atoms, high, max_iterations=1000).codes

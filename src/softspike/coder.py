@@ -36,6 +36,13 @@ class Coder(nn.Module, ABC):
     def activation_probability(self, x: Tensor) -> Tensor:
         """γ = P(z ≠ 0 | x), (B, d)."""
 
+    def std(self, x: Tensor) -> Tensor:
+        """The standard deviation of each coefficient about the code, (B, d), where the coder has a posterior."""
+        raise NotImplementedError(
+            f"{type(self).__name__} codes come without a posterior, so they have no standard deviation; "
+            "use a variational method, such as 'hard-gaussian'"
+        )
+
     @abstractmethod
     def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None, pull: float = 1.0) -> None:
         """Make codes of x have `mean_active` non-zeros on (weighted) average; a pull below 1 goes part of the way."""

@@ -2,13 +2,11 @@
 
 import os
 from collections.abc import Callable, Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
@@ -18,7 +16,7 @@ from softspike.fitting import Checkpoint, Fitted, fit_rows, pick_device, prepare
 from softspike.inference import Inference, as_array
 from softspike.methods import Built, Plan, method_named
 from softspike.metric import explained_share
-from softspike.parameters import check_parameters
+from softspike.parameters import check_parameters, plain_parameters, seed_of
 from softspike.report.progress import progress_shown
 from softspike.run import FORMAT, RunError, RunFolder
 from softspike.stream import Stream
@@ -38,7 +36,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     method : a name of `softspike.methods.METHODS`, or a function from a `Plan` to a `Built` (a coder and its recipe).
     n_samples : posterior samples per input and step, for the methods that sample.
     max_steps, batch_size, learning_rate : the training schedule; a rate of None is the method's own.
-    positive : codes ≥ 0.
+    positive : codes ≥ 0, of data that is scaled but not centred: sums of parts start from 0, not from the mean.
     encoder_steps : depth of the unrolled encoder; more steps code better and cost more.
     constant_features : 'error' refuses columns without variance, 'keep' lets them pass.
     device : 'auto' (a GPU where there is one), 'cpu' or 'cuda'.
@@ -47,7 +45,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     Attributes
     ----------
     components_ : (n_components, n_features) atoms in rows, in the units of the data.
-    mean_ : (n_features,) what is subtracted before coding.
+    mean_ : (n_features,) what is subtracted before coding; 0 if `positive`.
     coder_ : the trained `torch.nn.Module`.
     n_steps_, n_samples_seen_ : training steps done, and rows that mean and scale were taken from.
 
@@ -72,7 +70,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         n_active: float | None = None,
         method: str | Callable[[Plan], Built] = "hard-gaussian",
         n_samples: int = 20,
-        max_steps: int = 4000,
+        max_steps: int = 3000,
         batch_size: int = 256,
         learning_rate: float | None = None,
         positive: bool = False,
@@ -101,8 +99,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def fit(self, X: Any, y: Any = None) -> "SparseCoder":
         """Learn from X (n_samples, n_features): numpy, torch, pandas or a memory map."""
-        rows = self._validate(X, reset=True)
-        return self.fit_rows(rows)
+        return self.fit_rows(self._validate(X, reset=True))
 
     def fit_rows(
         self,
@@ -121,7 +118,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         standardiser = self.check(rows) if standardiser is None else standardiser
         with progress_shown(self.verbose) as shown:
             fitted = fit_rows(
-                rows, self._builder(), self._plan(rows.n_features), standardiser, seed=self._seed(),
+                rows, self._builder(), self._plan(rows.n_features), standardiser, seed=seed_of(self.random_state),
                 device=pick_device(self.device), observers=[*observers, *shown], on_checkpoint=on_checkpoint,
                 checkpoint_every=checkpoint_every, resume=resume,
             )  # fmt: skip
@@ -131,11 +128,10 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def check(self, rows: Rows) -> Standardiser:
         """Raise ValueError, in one sentence, where these parameters or these rows cannot be trained with. One pass."""
-        self.n_features_in_ = rows.n_features
+        self.n_features_in_, moments = rows.n_features, RunningMoments(rows.n_features)
         self.check_parameters(rows.n_features)
-        moments = RunningMoments(rows.n_features)
         check_rows(rows, min_samples=2, constant=self.constant_features, moments=moments)
-        return Standardiser.from_moments(moments)
+        return Standardiser.from_moments(moments, centred=not self.positive)
 
     def check_parameters(self, n_features: int) -> None:
         """Raise ValueError, in one sentence, for the first parameter that cannot be used with so many features."""
@@ -147,19 +143,22 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def partial_fit(self, X: Any, y: Any = None) -> "SparseCoder":
         """Learn from one more batch of a stream: one pass over X, a step per `batch_size` rows.
 
-        `max_steps` is the horizon of the learning-rate schedule, as in `fit`; mean and scale follow the stream.
+        `max_steps` is the horizon of the learning-rate schedule, as in `fit`. Mean and scale follow the stream; the
+        sparsity is calibrated on its latest rows when codes are next asked for.
         """
         begun = hasattr(self, "coder_")
         rows = self._validate(X, reset=not begun)
         self.check_parameters(self.n_features_in_)
         check_rows(rows, min_samples=1, constant="keep")
-        seed = self._seed()
+        seed = seed_of(self.random_state)
         if not begun:
             identity, device = Standardiser.identity(rows.n_features), pick_device(self.device)
             self._set(prepare(self._builder(), self._plan(rows.n_features), seed, device, identity))
             self.n_steps_ = self.n_samples_seen_ = 0
         if self._stream is None:
-            self._stream = Stream(self._fitted, self.target_active_, seed, self.n_steps_, self.n_samples_seen_)
+            self._stream = Stream(
+                self._fitted, self.target_active_, seed, self.n_steps_, self.n_samples_seen_, centred=not self.positive
+            )
         self._stream.learn(rows, self.batch_size)
         self.n_steps_, self.n_samples_seen_ = self._stream.step, self._stream.n_seen
         self._refresh()
@@ -167,9 +166,15 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     # ── using ──
 
-    def transform(self, X: Any) -> sparse.csr_matrix:
-        """The deterministic codes of X, CSR with exact zeros, in the precision of X."""
-        return self.inference_.codes(self._ready(X))
+    def transform(self, X: Any, return_std: bool = False) -> Any:
+        """The deterministic codes of X, CSR with exact zeros, in the precision of X.
+
+        With `return_std`, the pair (codes, std): the standard deviation of every coefficient, (n_samples,
+        n_components), such that code ± 1.645·std is a 90 % interval for the coefficients that are active in the code.
+        """
+        rows = self._ready(X)
+        codes = self.inference_.codes(rows)
+        return (codes, self.inference_.std(rows)) if return_std else codes
 
     def inverse_transform(self, Z: Any) -> np.ndarray:
         """Data from codes (n_samples, n_components), sparse or dense: mean + Z·components."""
@@ -197,26 +202,22 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write config.json and model.safetensors into a folder."""
         check_is_fitted(self, "components_")
-        run = RunFolder(path)
+        run, config = RunFolder(path), self.config()
         run.path.mkdir(parents=True, exist_ok=True)
-        run.write_json("config.json", self.config())
+        run.write_json("config.json", config)
         run.save_model(self.model_tensors())
 
     def model_tensors(self) -> dict[str, Tensor]:
         """The trained model as named tensors, without the optimiser's."""
+        self._settle()
         return {name: value for name, value in self._fitted.tensors().items() if not name.startswith("optimizer.")}
 
     def config(self) -> dict[str, Any]:
         """What `save` writes beside the tensors."""
-        if not isinstance(self.method, str):
-            raise ValueError("a composed model cannot be saved by name; save coder_.state_dict() and compose it again")
-        parameters = self.get_params(deep=False)
-        parameters["random_state"] = self.random_state if isinstance(self.random_state, Integral) else None
-        plain = {name: v.item() if isinstance(v, np.generic) else v for name, v in parameters.items()}
-        names = list(getattr(self, "feature_names_in_", [])) or None
         return {
-            "format": FORMAT, "softspike": __version__, "estimator": plain,
-            "n_features": getattr(self, "n_features_in_", None), "feature_names": names,
+            "format": FORMAT, "softspike": __version__, "estimator": plain_parameters(self.get_params(deep=False)),
+            "n_features": getattr(self, "n_features_in_", None),
+            "feature_names": list(getattr(self, "feature_names_in_", [])) or None,
             "n_steps": getattr(self, "n_steps_", 0), "n_samples_seen": getattr(self, "n_samples_seen_", 0),
         }  # fmt: skip
 
@@ -245,30 +246,32 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def _validate(self, X: Any, reset: bool) -> ArrayRows:
         array = as_array(X) if isinstance(X, Tensor) else X
-        numbers: list[Any] = [np.float64, np.float32]
-        fewest = 1 if reset else 0  # check_rows says more about both
-        checked = validate_data(
-            self, array, reset=reset, dtype=numbers, ensure_all_finite=False, ensure_min_samples=fewest
-        )
-        return ArrayRows(checked)
+        # Whether there are enough samples and all are finite, check_rows says in more detail.
+        options: dict[str, Any] = {"ensure_all_finite": False, "ensure_min_samples": 0}
+        return ArrayRows(validate_data(self, array, reset=reset, dtype=[np.float64, np.float32], **options))
 
     def _ready(self, X: Any) -> ArrayRows:
         check_is_fitted(self, "components_")
         rows = self._validate(X, reset=False)
         check_rows(rows, min_samples=1, constant="keep")
+        self._settle()
         return rows
+
+    def _settle(self) -> None:
+        """What a stream has left to do before its model is used."""
+        if self._stream is not None:
+            self._stream.settle()
 
     def _set(self, fitted: Fitted) -> None:
         self._fitted, self._stream = fitted, None
         self.coder_, self.standardiser_ = fitted.coder, fitted.standardiser
-        self.target_active_ = self._target_count()
+        self.target_active_ = self._target_count(fitted.coder.generator.atoms.shape[1])
         self._refresh()
 
     def _refresh(self) -> None:
         """Attributes that mirror the model's tensors."""
         self.inference_ = Inference(self.coder_, self.standardiser_)
-        atoms, scale = self.coder_.generator.atoms.detach(), self.standardiser_.scale
-        self.components_ = (atoms * (scale[:, None] if scale.ndim else scale)).T.cpu().numpy()
+        self.components_ = (self.coder_.generator.atoms.detach() * self.standardiser_.scale).T.cpu().numpy()
         self.mean_ = self.standardiser_.mean.cpu().numpy().copy()
 
     def _plan(self, n_features: int) -> Plan:
@@ -278,17 +281,11 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             self.learning_rate, self.positive, self.encoder_steps,
         )  # fmt: skip
 
-    def _target_count(self, n_components: int | None = None) -> float:
-        d = n_components or self.n_components or self.n_features_in_
-        return float(self.n_active) if self.n_active is not None else self.sparsity * d
+    def _target_count(self, n_components: int) -> float:
+        return float(self.n_active) if self.n_active is not None else self.sparsity * n_components
 
     def _builder(self) -> Callable[[Plan], Built]:
-        return self.method if callable(self.method) else method_named(str(self.method))
-
-    def _seed(self) -> int:
-        if isinstance(self.random_state, Integral):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        return self.method if callable(self.method) else method_named(str(self.method), self.positive)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -37,6 +37,10 @@ class Inference:
         blocks = [sparse.csr_matrix(z.cpu().numpy()) for z in self._map(rows, lambda coder, x: coder.code(x))]
         return sparse.vstack(blocks, format="csr")
 
+    def std(self, rows: Rows) -> np.ndarray:
+        """The standard deviation of each coefficient, (n, d)."""
+        return np.concatenate([part.cpu().numpy() for part in self._map(rows, lambda coder, x: coder.std(x))])
+
     def activation_probability(self, rows: Rows) -> np.ndarray:
         """P(zᵢ ≠ 0 | x), (n, d)."""
         parts = self._map(rows, lambda coder, x: coder.activation_probability(x))
@@ -50,7 +54,7 @@ class Inference:
         for first in range(0, len(rows), step):
             last = min(first + step, len(rows))
             if isinstance(rows, ArrayRows) and double:
-                x = torch.from_numpy(np.ascontiguousarray(rows.array[first:last]))
+                x = torch.from_numpy(np.array(rows.array[first:last], order="C"))  # a copy: it may be read-only
             else:
                 x = rows.take(torch.arange(first, last))
             yield function(coder, standardiser(x.to(standardiser.mean.device)))

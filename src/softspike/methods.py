@@ -32,7 +32,7 @@ from softspike.threshold import (
 )
 from softspike.train import GroupRecipe, Recipe
 
-__all__ = ["METHODS", "Built", "Plan", "build", "method_named"]
+__all__ = ["METHODS", "POSITIVE_METHODS", "Built", "Plan", "build", "method_named"]
 
 _PUBLISHED_STEPS = 240_000
 
@@ -63,9 +63,12 @@ class Built(NamedTuple):
     recipe: Recipe
 
 
-def method_named(name: str) -> Callable[[Plan], Built]:
+def method_named(name: str, positive: bool = False) -> Callable[[Plan], Built]:
     """The builder of that name; an unknown name is answered with the nearest known one."""
     if name in METHODS:
+        if positive and name not in POSITIVE_METHODS:
+            can = ", ".join(sorted(POSITIVE_METHODS))
+            raise ValueError(f"positive is True, but the codes of method {name!r} are signed; use one of: {can}")
         return METHODS[name]
     near = difflib.get_close_matches(str(name), METHODS, n=1, cutoff=0.0)
     raise ValueError(f"method is {name!r}, which is unknown; did you mean {near[0]!r}? Known: {', '.join(METHODS)}")
@@ -195,3 +198,4 @@ METHODS: dict[str, Callable[[Plan], Built]] = {
     "batchtopk": _autoencoder(BatchTopKAutoencoder),
     "jumprelu": _autoencoder(JumpReLUAutoencoder),
 }
+POSITIVE_METHODS = frozenset({"hard-gaussian", "fista", "topk", "batchtopk", "jumprelu"})

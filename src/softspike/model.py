@@ -7,11 +7,12 @@ from torch.distributions import Distribution
 from softspike.coder import Coder, Loss
 from softspike.encoder import Encoder
 from softspike.generator import LinearGenerator
+from softspike.interval import interval_factor
 from softspike.objective import Evidence, Objective, importance_weighted_bound
 from softspike.posterior import Posterior
 from softspike.prior import Prior
 from softspike.solver.support import refit_on_support
-from softspike.threshold import Threshold, TrackedLevel
+from softspike.threshold import PositiveHard, Threshold, ThresholdedLaw, TrackedLevel
 
 __all__ = ["VariationalCoder"]
 
@@ -37,6 +38,7 @@ class VariationalCoder(Coder):
     """
 
     beta: Tensor  # weight of the KL in the loss, 2v/D for a noise variance v
+    widening: Tensor  # factor on √Var q(z|x) that makes intervals cover; 1 until calibrated
     cut: Tensor  # the score above which a component is active in the deterministic code; NaN until calibrated
 
     def __init__(
@@ -57,6 +59,7 @@ class VariationalCoder(Coder):
         self.level_beta, self.refit_steps = level_beta, refit_steps
         self.register_buffer("beta", torch.tensor(float(beta)))
         self.register_buffer("cut", torch.tensor(float("nan")))
+        self.register_buffer("widening", torch.ones(()))
 
     def evidence(self, x: Tensor, step: int | None = None) -> Evidence:
         """Everything known about a batch after one pass of the encoder."""
@@ -105,19 +108,21 @@ class VariationalCoder(Coder):
 
     def law(self, x: Tensor) -> Distribution:
         """q(z|x) of the trained model, at its typical level."""
-        h = self.encoder(x)
+        return self._law_of(self.encoder(x))
+
+    def _law_of(self, h: Tensor) -> Distribution:
         base = self.posterior(h, None).settled
-        if self.threshold is None:
-            return base
-        return self.threshold.law(base, self.threshold.level.typical(h))
+        return base if self.threshold is None else self.threshold.law(base, self.threshold.level.typical(h))
 
     @torch.no_grad()
     def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None, pull: float = 1.0) -> None:
-        """Set the cut so that codes of x have `mean_active` non-zeros on average; dense laws have no cut to set."""
+        """Set the cut so that codes of x have `mean_active` non-zeros on average (dense laws have none), and then the
+        width of intervals."""
         law = self.law(x)
         if hasattr(law, "score"):
             cut = level_for_count(law.score, mean_active, weights)
             self.cut.copy_(cut if self.cut.isnan() else torch.lerp(self.cut, cut, pull))
+        self.widening.lerp_(interval_factor(self, x).to(self.widening.dtype), pull)
 
     def code(self, x: Tensor) -> Tensor:
         """The deterministic code (B, d), exact zeros; dense where the law has no mass at zero."""
@@ -125,13 +130,21 @@ class VariationalCoder(Coder):
         if not hasattr(law, "code"):
             return law.mean
         z = law.code() if self.cut.isnan() else law.code(self.cut)
-        return refit_on_support(x, self.generator.atoms, z, self.refit_steps) if self.refit_steps else z
+        if not self.refit_steps:
+            return z
+        refitted = refit_on_support(x, self.generator.atoms, z, self.refit_steps)
+        return torch.where(refitted * z > 0, refitted, z) if isinstance(law, PositiveHard) else refitted
+
+    def std(self, x: Tensor) -> Tensor:
+        """√Var q(z|x) times the factor of `interval_factor`: code ± 1.645·std is a 90 % interval, (B, d)."""
+        return self.widening * self.law(x).variance.sqrt()
 
     def activation_probability(self, x: Tensor) -> Tensor:
         """γ = P(z ≠ 0 | x), (B, d)."""
-        law = self.law(x)
-        if self.threshold is not None:
-            return self.threshold.level.activation_probability(law, self.encoder(x))
+        h = self.encoder(x)
+        law = self._law_of(h)
+        if self.threshold is not None and isinstance(law, ThresholdedLaw):
+            return self.threshold.level.activation_probability(law, h)
         return law.activation_probability if hasattr(law, "activation_probability") else torch.ones_like(law.mean)
 
     def bound(self, x: Tensor, n_samples: int = 200, random: Generator | None = None) -> Tensor:

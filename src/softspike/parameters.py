@@ -1,10 +1,13 @@
-"""The checks of an estimator's parameters: what was given, what was needed."""
+"""An estimator's parameters: checked (what was given, what was needed), made plain for a file, turned into a seed."""
 
 from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
-__all__ = ["check_parameters"]
+import numpy as np
+from sklearn.utils import check_random_state
+
+__all__ = ["check_parameters", "plain_parameters", "seed_of"]
 
 
 def check_parameters(parameters: Mapping[str, Any], n_components: int) -> None:
@@ -25,6 +28,22 @@ def check_parameters(parameters: Mapping[str, Any], n_components: int) -> None:
         )
     if parameters["constant_features"] not in ("error", "keep"):
         raise ValueError(f"constant_features is {parameters['constant_features']!r}, expected 'error' or 'keep'")
+
+
+def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """As JSON can hold them; a random state that is not a number is not kept."""
+    if not isinstance(parameters["method"], str):
+        raise ValueError("a composed model cannot be saved by name; save coder_.state_dict() and compose it again")
+    seed = parameters["random_state"]
+    kept = {**parameters, "random_state": seed if isinstance(seed, Integral) else None}
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in kept.items()}
+
+
+def seed_of(random_state: Any) -> int:
+    """The number itself, or one drawn from what scikit-learn makes of it."""
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def _require(name: str, value: Any, kind: type, fine: Callable[[Any], bool], needed: str) -> None:

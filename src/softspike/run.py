@@ -143,8 +143,8 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
     plain = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-    signed = {**metadata, "format": str(FORMAT), "sha256": _digest(plain)}
-    write_atomically(path, save(plain, signed))
+    named = {**metadata, "format": str(FORMAT)}
+    write_atomically(path, save(plain, {**named, "sha256": _digest(plain, named)}))
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -159,7 +159,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         raise RunError(f"{path} is damaged ({error}); restore it or train again") from error
     if metadata.get("format") != str(FORMAT):
         raise RunError(_wrong_format(path, metadata.get("format")))
-    if metadata.get("sha256") != _digest(tensors):
+    if metadata.pop("sha256", None) != _digest(tensors, metadata):
         raise RunError(f"{path} is damaged (its checksum does not agree); restore it or train again")
     return tensors, metadata
 
@@ -171,8 +171,8 @@ def _wrong_format(path: Path, found: Any) -> str:
     )
 
 
-def _digest(tensors: Mapping[str, Tensor]) -> str:
-    hashed = hashlib.sha256()
+def _digest(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str:
+    hashed = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode())
     for name in sorted(tensors):
         value = tensors[name].contiguous()
         hashed.update(f"{name}:{value.dtype}:{tuple(value.shape)};".encode())

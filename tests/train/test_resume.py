@@ -85,9 +85,11 @@ def test_killed_interrupted_and_resumed_from_the_command_line(tmp_path):
     assert softspike("train", "data.npy", "-o", "run", "--resume", folder=tmp_path).code == 0
     model = "model.safetensors"
     assert (tmp_path / "run" / model).read_bytes() == (tmp_path / "whole" / model).read_bytes()
-    logs = [[json.loads(line) for line in open(tmp_path / name / "metrics.jsonl")] for name in ("run", "whole")]
-    timeless = [[{**line, "seconds": 0} for line in log] for log in logs]
-    assert timeless[0] == timeless[1]
+    assert timeless_log(tmp_path / "run") == timeless_log(tmp_path / "whole")
+
+
+def timeless_log(run):
+    return [{**json.loads(line), "seconds": 0} for line in (run / "metrics.jsonl").read_text().splitlines()]
 
 
 @pytest.mark.parametrize(

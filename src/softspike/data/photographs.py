@@ -26,12 +26,13 @@ def photograph_patches(n_train: int, n_valid: int, size: int = 16, seed: int = 0
     Bands, not one end of the picture: sky and ground differ, and unseen patches should be of the same kind.
     """
     whitened = [whiten(photograph) for photograph in photographs()]
-    height = 3 * size  # of a band: room for a patch away from its edges
-    training, validation = [], []
+    height = 2 * size  # of a band
+    training: list[np.ndarray] = []
+    validation: list[np.ndarray] = []
     for image in whitened:
         inner = image[_WRAPPED:-_WRAPPED, _WRAPPED:-_WRAPPED]
         for number, top in enumerate(range(0, len(inner), height)):
-            (validation if number % 5 == 2 else training).append(inner[top : top + height])
+            (validation if number % 5 == 4 else training).append(inner[top : top + height])
     return Patches(
         extract_patches(training, n_train, size, [seed, 0], border=0),
         extract_patches(validation, n_valid, size, [seed, 1], border=0),

@@ -70,13 +70,16 @@ class Standardiser(nn.Module):
         return cls.from_moments(moments, per_feature)
 
     @classmethod
-    def from_moments(cls, moments: RunningMoments, per_feature: bool = False) -> "Standardiser":
-        """scale = √variance of each feature, or √(mean of the variances)."""
+    def from_moments(
+        cls, moments: RunningMoments, per_feature: bool = False, centred: bool = True
+    ) -> "Standardiser":
+        """scale = √variance of each feature, or √(mean of the variances); not centred: about 0 instead of the mean."""
         if moments.count == 0:
             raise DataError("no rows were seen, expected at least one to take statistics of; give some data.")
-        variance = moments.variance if per_feature else moments.variance.mean()
-        scale = variance.sqrt().to(torch.float32)
-        return cls(moments.mean, torch.where(scale > 0, scale, 1.0))
+        mean = moments.mean if centred else torch.zeros_like(moments.mean)
+        square = moments.variance + (moments.mean - mean).square()
+        scale = (square if per_feature else square.mean()).sqrt().to(torch.float32)
+        return cls(mean, torch.where(scale > 0, scale, 1.0))
 
     @classmethod
     def identity(cls, n_features: int) -> "Standardiser":

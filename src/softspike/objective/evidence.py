@@ -10,7 +10,7 @@ from torch.distributions import Distribution, Gamma, kl_divergence
 
 from softspike.generator import LinearGenerator
 from softspike.posterior import Beliefs, SpikeSlab, noise, place
-from softspike.threshold import Threshold
+from softspike.threshold import Threshold, ThresholdedLaw
 
 __all__ = ["Evidence", "Noise", "Terms"]
 
@@ -78,10 +78,10 @@ class Evidence:
         """mean over features = (2/D)·½‖x − x̂‖²."""
         return 2 / self.x[0].numel()
 
-    def law(self) -> Distribution:
-        """q(z|x) where the level is a number, or where there is none."""
-        if self.threshold is None:
-            return self.beliefs.settled
+    def law(self) -> ThresholdedLaw:
+        """q(z|x) where the level is a number."""
+        if self.threshold is None or self.level is not None:
+            raise TypeError("q(z|x) has closed-form moments for a threshold at a known level only; use a sampled objective")
         return self.threshold.law(self.beliefs.settled, self.threshold.level.value)
 
     @property

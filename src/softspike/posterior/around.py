@@ -1,5 +1,7 @@
 """q(s|x) = N(μ(x), σᵢ²): the encoder gives the location itself, each component has one width."""
 
+from typing import Protocol
+
 import torch
 from torch import Tensor, nn
 from torch.distributions import Normal
@@ -9,10 +11,16 @@ from softspike.posterior.beliefs import Beliefs, Posterior
 __all__ = ["GaussianAround"]
 
 
+class _HasValue(Protocol):
+    """What it needs of a level, which lies to its right on the arrow."""
+
+    value: Tensor
+
+
 class GaussianAround(Posterior):
     """s = h + λ·rᵢ·ε with a learned ratio rᵢ = σᵢ/λ per component; measured in levels, so it is scale-free."""
 
-    def __init__(self, n_components: int, level: nn.Module, ratio: float = 0.2):
+    def __init__(self, n_components: int, level: _HasValue, ratio: float = 0.2):
         super().__init__()
         self._shared = (level,)  # not registered twice: the threshold owns it
         self.log_ratio = nn.Parameter(torch.full((n_components,), float(ratio)).log())

@@ -44,8 +44,8 @@ class TrackedLevel(Level):
         if self.value.grad is None:
             return
         own = self.value.grad - self.price * self.slope  # ∂L/∂λ without the price's own share
-        # Before the dictionary has formed the multiplier may point the wrong way; later it may be negative in earnest.
-        fair = (-own / self.slope).clamp(0.0 if step < 200 else -20.0, 50.0)
+        # Negative where the bound wants fewer than k: held at 0 there, the encoder and λ race each other to nothing.
+        fair = (-own / self.slope).clamp(-20.0, 50.0)
         self.price.lerp_(fair, 0.5 if step < 20 else 0.05)
         move = -0.3 * (self.count - self.target) / (self.slope * self.value)
         self.value *= move.clamp(-0.1, 0.1).exp()
