@@ -1,11 +1,11 @@
 """The frontier of explained variance against mean active count: ours, three autoencoders, OMP and FISTA.
 
-python -m experiments.frontier --data IMAGES.mat --components 256 --active 6,12,26,50 --device cuda --workers 16 --out OUT
+python -m experiments.frontier --data IMAGES.mat --components 256 --active 6,12,26,50 --workers 16 --out OUT
 python -m experiments.frontier --data IMAGES.mat --sparsity 1,2,5,10,20,50 --methods hard-gaussian --out OUT
 python -m experiments.frontier --quick --out OUT          # photographs, a few minutes on two cores
 python -m experiments.frontier --plot --out OUT           # tables and figures of all finished cells
 
-Each cell (data, method, count, seed) is a JSON file in OUT; finished ones are never computed again.
+Each cell (data, method, count, seed) is a JSON file in OUT/cells; finished ones are never computed again.
 """
 
 import argparse
@@ -36,7 +36,7 @@ class _Job:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
-    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "cells").mkdir(parents=True, exist_ok=True)
     if not options.plot:
         _run(_jobs(options), options.workers)
     for path in write_report(options.out):
@@ -89,7 +89,7 @@ def _jobs(options: argparse.Namespace) -> list[_Job]:
         for seed in options.seeds for method in options.methods for count in counts
     ]  # fmt: skip
     n_threads = max((os.cpu_count() or 1) // options.workers, 1)
-    return [_Job(cell, options.out, device, patches, options.compile, n_threads) for cell in cells]
+    return [_Job(cell, options.out / "cells", device, patches, options.compile, n_threads) for cell in cells]
 
 
 def _run(jobs: list[_Job], workers: int) -> None:

@@ -11,13 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from experiments.frontier_rivals import rivals
 from softspike import SparseCoder
 from softspike.coder import Coder
 from softspike.data import ArrayRows, Patches, Standardiser, TensorRows, olshausen_patches, photograph_patches
 from softspike.methods import Built, Plan, method_named
 from softspike.metric import active_count, dead_components, explained_variance
 from softspike.model import VariationalCoder
-from softspike.solver import fista, omp, omp_at_mean_count, refit_on_support
 from softspike.train import Progress
 
 __all__ = ["OURS", "Cell", "complete", "patches"]
@@ -62,17 +62,20 @@ def patches(data: str, n_train: int, n_valid: int) -> Patches:
     return Patches(*(standardiser(torch.from_numpy(part)).numpy() for part in raw))
 
 
-def complete(cell: Cell, folder: Path, device: str, solver_patches: int = 4000, compiled: bool = False) -> dict:
+def complete(
+    cell: Cell, folder: Path, device: str, solver_patches: int = 4000, compiled: bool = False
+) -> dict[str, Any]:
     """The finished cell, from its file or by doing it now; the file appears when all is measured."""
     path = folder / f"{cell.name}.json"
     if path.exists():
         return json.loads(path.read_text())
-    sets = Patches(*(torch.from_numpy(part).to(device) for part in patches(cell.data, cell.n_train, cell.n_valid)))
+    parts = patches(cell.data, cell.n_train, cell.n_valid)
+    train, valid = (torch.from_numpy(part).to(device) for part in parts)
     began = time.perf_counter()
-    estimator = _fit(cell, sets.train, device, compiled)
+    estimator = _fit(cell, train, device, compiled)
     seconds = time.perf_counter() - began
-    result = {"cell": {**asdict(cell), "data": cell.name.split("-")[0]}, "device": _device(device)}
-    result |= {"seconds": round(seconds, 1), **_measure(estimator, cell, sets, solver_patches)}
+    result: dict[str, Any] = {"cell": {**asdict(cell), "data": cell.name.split("-")[0]}, "device": _device(device)}
+    result |= {"seconds": round(seconds, 1), **_measure(estimator, train, valid, solver_patches)}
     draft = path.with_suffix(".part")
     draft.write_text(json.dumps(result, indent=1))
     draft.rename(path)
@@ -123,19 +126,19 @@ class _EagerAtEnd:
 
 
 @torch.no_grad()
-def _measure(estimator: SparseCoder, cell: Cell, sets: Patches, n: int) -> dict[str, Any]:
+def _measure(estimator: SparseCoder, train: Tensor, valid: Tensor, n: int) -> dict[str, Any]:
     coder, standardiser = estimator.coder_, estimator.standardiser_
-    x = standardiser(sets.valid)
+    x = standardiser(valid)
     codes = _codes(coder, x)
     rebuilt = coder.generator(codes)
     left = (x - rebuilt).square().sum(-1) / x.square().sum(-1)
     return {
         "explained_variance": explained_variance(x, rebuilt),
         "active": active_count(codes),
-        "dead": dead_components(_codes(coder, standardiser(sets.train))) / cell.components,  # of all training patches
+        "dead": dead_components(_codes(coder, standardiser(train))) / codes.shape[1],  # of all training patches
         "worst_patch": float(left.max()),  # ‖x − x̂‖²/‖x‖²
         "refit": _refits(coder, x),
-        "rivals": _rivals(x[:n], coder.generator.atoms.detach(), codes[:n]) if n else {},
+        "rivals": rivals(x[:n], coder.generator.atoms.detach(), codes[:n]) if n else {},
     }
 
 
@@ -152,29 +155,3 @@ def _refits(coder: Coder, x: Tensor) -> dict[str, float]:
         found[str(coder.refit_steps)] = explained_variance(x, coder.generator(_codes(coder, x)))
     coder.refit_steps = own
     return found
-
-
-def _rivals(x: Tensor, atoms: Tensor, codes: Tensor) -> dict[str, Any]:
-    """Solvers on the same dictionary, the same patches, at the same mean count as these codes."""
-    active = active_count(codes)
-    lasso = _lasso(x, atoms, active)
-    found = {
-        "own": codes,
-        "omp_tolerance": omp_at_mean_count(x, atoms, active),
-        "omp_fixed": omp(x, atoms, n_active=max(round(active), 1)),
-        "fista": lasso,
-        "fista_refit": refit_on_support(x, atoms, lasso, n_steps=30),
-    }
-    scores = {name: explained_variance(x, z @ atoms.T) for name, z in found.items()}
-    return {"patches": len(x), "active": active, **scores, "fista_active": active_count(lasso)}
-
-
-def _lasso(x: Tensor, atoms: Tensor, active: float) -> Tensor:
-    """FISTA's codes at the penalty, found by bisection, at which they have that mean count."""
-    high = float((x @ atoms).abs().max())
-    low = 1e-4 * high
-    for _ in range(12):
-        middle = (low * high) ** 0.5
-        codes = fista(x, atoms, middle, max_iterations=300).codes
-        low, high = (middle, high) if active_count(codes) > active else (low, middle)
-    return fista(x, atoms, high, max_iterations=1000).codes

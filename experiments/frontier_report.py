@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from math import isnan
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -12,6 +13,7 @@ from experiments.frontier_cell import OURS
 __all__ = ["write_report"]
 
 Results = list[dict[str, Any]]
+Setting = tuple[str, float, tuple]
 _LABELS = {OURS: "softspike", "batchtopk": "BatchTopK", "jumprelu": "JumpReLU", "topk": "TopK"}
 _RIVALS = {
     "omp_tolerance": "OMP, one tolerance", "omp_fixed": "OMP, fixed count", "fista": "FISTA",
@@ -20,18 +22,26 @@ _RIVALS = {
 _COLOURS = {OURS: "#0b5fa5", "batchtopk": "#d1702a", "jumprelu": "#3d8f5f", "topk": "#9a57a3"}
 
 
+_NOTE = """\
+Explained variance (EV) of deterministic codes on unseen patches, and of solvers on the *same row's* dictionary at the
+same mean count. Solvers ran on the first patches only (their number is in frontier.json); their EV is shifted by what
+the row's own code scores on all patches and on those. "rate" is a learning rate tried besides the method's own; the
+figures show the rate that explains most of these very patches. "worst" is the largest ‖x − x̂‖²/‖x‖² of a patch, "dead"
+the share of components never active on the whole training set, "±" half the range over seeds."""
+
+
 def write_report(folder: Path) -> list[Path]:
-    """frontier.md, and one PNG for each frontier."""
-    results = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    """frontier.json with all finished cells, frontier.md with tables, and one PNG for each frontier."""
+    results = _load(folder)
     groups: dict[tuple[str, int], Results] = defaultdict(list)
     for result in results:
-        if result["rivals"]:
+        if result["rivals"] or result["cell"]["method"] != OURS:
             groups[result["cell"]["data"], result["cell"]["components"]].append(result)
-    parts, written = [], []
+    parts, written = [_NOTE], []
     for (data, components), group in sorted(groups.items()):
-        best = _best(group)
-        parts.append(f"## {data}, d = {components}\n\n{_table(best)}")
-        written.append(_figure(best, f"{data}, d = {components}", folder / f"frontier-{data}-{components}.png"))
+        settings = _settings(group)
+        parts.append(f"## {data}, d = {components}\n\n{_table(settings)}")
+        written.append(_figure(settings, f"{data}, d = {components}", folder / f"frontier-{data}-{components}.png"))
     sweep = [r for r in results if not r["rivals"] and r["cell"]["method"] == OURS]
     if sweep:
         parts.append(f"## Asked and measured sparsity\n\n{_sweep(sweep)}")
@@ -40,14 +50,32 @@ def write_report(folder: Path) -> list[Path]:
     return [text, *written]
 
 
-def _best(group: Results) -> dict[tuple[str, float], Results]:
-    """(method, count) → the seeds of the settings, if several, that explain most."""
-    settings: dict[tuple[str, float], dict[tuple, Results]] = defaultdict(lambda: defaultdict(list))
+def _load(folder: Path) -> Results:
+    """The cells finished here, and those of an earlier frontier.json; all are in frontier.json afterwards."""
+    merged = folder / "frontier.json"
+    found = json.loads(merged.read_text()) if merged.exists() else {}
+    found |= {path.stem: json.loads(path.read_text()) for path in (folder / "cells").glob("*.json")}
+    lines = (f"{json.dumps(name)}: {json.dumps(found[name])}" for name in sorted(found))
+    merged.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    return [found[name] for name in sorted(found)]
+
+
+def _settings(group: Results) -> dict[Setting, Results]:
+    """(method, count, rate, …) → its seeds."""
+    found: dict[Setting, Results] = defaultdict(list)
     for result in group:
         cell = result["cell"]
-        setting = (cell["steps"], cell["batch"], cell["learning_rate"], cell["encoder_steps"])
-        settings[cell["method"], cell["active"]][setting].append(result)
-    return {key: max(found.values(), key=lambda r: _mean(r, "explained_variance")) for key, found in settings.items()}
+        rest = (cell["learning_rate"], cell["steps"], cell["batch"], cell["encoder_steps"])
+        found[cell["method"], cell["active"], rest].append(result)
+    return dict(found)
+
+
+def _best(settings: dict[Setting, Results], method: str) -> Iterable[Results]:
+    """For each count, the setting of a method that explains most."""
+    counts = sorted({count for name, count, _ in settings if name == method})
+    for count in counts:
+        tried = [results for key, results in settings.items() if key[:2] == (method, count)]
+        yield max(tried, key=lambda results: _mean(results, "explained_variance"))
 
 
 def _mean(results: Iterable[Mapping[str, Any]], name: str) -> float:
@@ -55,23 +83,34 @@ def _mean(results: Iterable[Mapping[str, Any]], name: str) -> float:
 
 
 def _rival(results: Results, name: str) -> float:
-    """Moved by what the code itself scores on the solvers' patches and on all of them: as if solved on all."""
-    return mean(r["rivals"][name] - r["rivals"]["own"] + r["explained_variance"] for r in results)
+    """Moved by what the code itself scores on all patches and on the solvers': as if solved on all. NaN if unsolved."""
+    gaps = [r["rivals"][name] - r["rivals"]["own"] + r["explained_variance"] for r in results if r["rivals"]]
+    return mean(gaps) if gaps else float("nan")
 
 
-def _table(best: dict[tuple[str, float], Results]) -> str:
-    head = ["method", "asked", "active", "EV", *_RIVALS.values(), "dead %", "worst patch", "steps", "seeds", "train s"]
+def _table(settings: dict[Setting, Results]) -> str:
+    head = ["method", "rate", "asked", "active", "EV", "EV, 3 refits", *_RIVALS.values(), "dead %", "worst", "seeds"]
     lines = [head, ["---"] + ["---:"] * (len(head) - 1)]
-    for (method, count), results in sorted(best.items(), key=lambda item: (list(_LABELS).index(item[0][0]), item[0][1])):
-        score = f"{_mean(results, 'explained_variance'):.4f}"
-        if len(results) > 1:
-            spread = max(r["explained_variance"] for r in results) - min(r["explained_variance"] for r in results)
-            score += f" ± {spread / 2:.4f}"
-        rivals = [f"{_rival(results, name):.4f}" for name in _RIVALS]
-        rest = [f"{100 * _mean(results, 'dead'):.1f}", f"{max(r['worst_patch'] for r in results):.2f}"]
-        rest += [str(results[0]["cell"]["steps"]), str(len(results)), f"{_mean(results, 'seconds'):.0f}"]
-        lines.append([_LABELS[method], f"{count:g}", f"{_mean(results, 'active'):.2f}", score, *rivals, *rest])
+    order = list(_LABELS)
+    for key in sorted(settings, key=lambda key: (order.index(key[0]), key[2][0] or 0, key[1])):
+        lines.append(_row(key, settings[key]))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _row(key: Setting, results: Results) -> list[str]:
+    method, count, rest = key
+    scores = [r["explained_variance"] for r in results]
+    spread = f" ± {(max(scores) - min(scores)) / 2:.4f}" if len(scores) > 1 else ""
+    refitted = mean(r["refit"].get("3", float("nan")) for r in results)
+    return [
+        _LABELS[method], f"{rest[0] or 'own'}", f"{count:g}", f"{_mean(results, 'active'):.2f}",
+        _number(mean(scores)) + spread, _number(refitted), *(_number(_rival(results, name)) for name in _RIVALS),
+        f"{100 * _mean(results, 'dead'):.1f}", f"{max(r['worst_patch'] for r in results):.2f}", str(len(results)),
+    ]  # fmt: skip
+
+
+def _number(value: float) -> str:
+    return "–" if isnan(value) else f"{value:.4f}"
 
 
 def _sweep(results: Results) -> str:
@@ -84,22 +123,22 @@ def _sweep(results: Results) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _figure(best: dict[tuple[str, float], Results], title: str, path: Path) -> Path:
+def _figure(settings: dict[Setting, Results], title: str, path: Path) -> Path:
     """Explained variance over mean active count; the solvers on our dictionary, dashed."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 4.4), layout="constrained")
     axes = figure.add_subplot()
     for method, label in _LABELS.items():
-        points = sorted((_mean(r, "active"), _mean(r, "explained_variance")) for k, r in best.items() if k[0] == method)
+        points = [(_mean(r, "active"), _mean(r, "explained_variance")) for r in _best(settings, method)]
         if points:
             axes.plot(*zip(*points, strict=True), "o-", color=_COLOURS[method], label=label, zorder=3)
     for style, (name, label) in zip(("--", ":", "-.", (0, (1, 3))), _RIVALS.items(), strict=True):
-        points = sorted((_mean(r, "active"), _rival(r, name)) for k, r in best.items() if k[0] == OURS)
+        points = [(_mean(r, "active"), _rival(r, name)) for r in _best(settings, OURS)]
         if points:
             axes.plot(*zip(*points, strict=True), linestyle=style, color="0.35", label=f"{label} (softspike's atoms)")
     axes.set(xscale="log", xlabel="mean active components", ylabel="explained variance, unseen patches", title=title)
-    ticks = sorted({key[1] for key in best})
+    ticks = sorted({key[1] for key in settings})
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
     axes.grid(alpha=0.25)

@@ -30,7 +30,7 @@ Out = Annotated[Path, typer.Option("--out", "-o", help="The run folder to write.
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the run in --out from its last checkpoint.")]
 Every = Annotated[int, typer.Option(help="Steps between checkpoints.")]
-Steps = Annotated[int | None, _unset("Training steps (default: 4000).")]
+Steps = Annotated[int | None, _unset("Training steps (default: 3000).")]
 Seed = Annotated[int | None, _unset("Seed of all random numbers (default: 0).")]
 Key = Annotated[str | None, _unset("The array of an npz, mat or safetensors file, or column of a parquet file.")]
 Method = Annotated[str | None, _unset("The method, by name; an unknown name lists them all.")]

@@ -54,7 +54,8 @@ class Inference:
         for first in range(0, len(rows), step):
             last = min(first + step, len(rows))
             if isinstance(rows, ArrayRows) and double:
-                x = torch.from_numpy(np.array(rows.array[first:last], order="C"))  # a copy: it may be read-only
+                flat = rows.array[first:last].reshape(last - first, rows.n_features)
+                x = torch.from_numpy(np.array(flat, order="C"))  # a copy: it may be read-only
             else:
                 x = rows.take(torch.arange(first, last))
             yield function(coder, standardiser(x.to(standardiser.mean.device)))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Generator, Tensor
 
-from softspike.posterior import draw
+from softspike.posterior import SpikeSlab, draw
 from softspike.threshold import ThresholdedLaw
 
 if TYPE_CHECKING:
@@ -21,24 +21,32 @@ _MOST_ROWS = 2048
 def interval_factor(coder: "VariationalCoder", x: Tensor, level: float = 0.9) -> Tensor:
     """f such that code ± Φ⁻¹((1 + level)/2)·f·√Var q covers `level` of the active coefficients of simulated data.
 
-    Draws z of q(z|x) at rows that training never saw play the truth: x′ = Az + √v·ε, with v the variance per degree
-    of freedom that codes of x leave unexplained. Then x′ is coded and its code compared with z. No true code is needed;
-    what f puts right is that q is factorial, one pass is not the best code, and the code is refitted.
+    Codes z are drawn from the prior, each component as often as it is active at x, and x′ = Az + √v·ε, with v the
+    variance per degree of freedom that codes of x leave unexplained. Then x′ is coded and its code compared with z.
+    No true code is needed; what f puts right is that q is factorial, one pass is not the best code, and the code is
+    refitted. f is 1 for the laws and priors of the paper, which do not speak of z itself.
     """
     x = x[:_MOST_ROWS]
+    law, prior = coder.law(x), coder.prior.law
+    if not (isinstance(law, ThresholdedLaw) and isinstance(prior, SpikeSlab)):
+        return x.new_ones(())
     random = Generator(device=x.device).manual_seed(0)
-    law, z, n_features = coder.law(x), coder.code(x), x.shape[-1]
-    freedom = (n_features - (z != 0).sum(-1).to(x.dtype).mean()).clamp_min(1)
-    noise_variance = (x - coder.generator(z)).square().sum(-1).mean() / freedom
-    thresholded = isinstance(law, ThresholdedLaw)
-    truth = law.transform(draw(law.base, 1, random)[0]) if thresholded else draw(law, 1, random)[0]
+    code = coder.code(x)
+    freedom = (x.shape[-1] - (code != 0).sum(-1).to(x.dtype).mean()).clamp_min(1)
+    noise_variance = (x - coder.generator(code)).square().sum(-1).mean() / freedom
+    rates = law.activation_probability.mean(0)
+    chance = torch.rand(code.shape, generator=random, dtype=x.dtype, device=x.device)
+    truth = draw(prior.slab.expand(code.shape), 1, random)[0] * (chance < rates)
     noise = torch.randn(x.shape, generator=random, dtype=x.dtype, device=x.device)
     simulated = coder.generator(truth) + noise_variance.sqrt() * noise
-    code, spread = coder.code(simulated), coder.law(simulated).variance.sqrt()
+    return _factor(coder.code(simulated), coder.law(simulated).variance.sqrt(), truth, level)
+
+
+def _factor(code: Tensor, spread: Tensor, truth: Tensor, level: float) -> Tensor:
+    """The `level` quantile of |code − truth|/spread over non-zeros of the code, over that of a standard normal."""
     active = code != 0
     if not bool(active.any()):
-        return torch.ones_like(noise_variance)
-    ratio = (code - truth)[active].abs() / spread[active].clamp_min(torch.finfo(x.dtype).tiny)
+        return spread.new_ones(())
+    ratio = (code - truth)[active].abs() / spread[active].clamp_min(torch.finfo(spread.dtype).tiny)
     rank = min(math.ceil(level * len(ratio)), len(ratio))
-    reach = math.sqrt(2) * float(torch.special.erfinv(torch.tensor(level, dtype=torch.float64)))
-    return ratio.kthvalue(rank).values / reach
+    return ratio.kthvalue(rank).values / (math.sqrt(2) * torch.special.erfinv(ratio.new_tensor(level)))

@@ -85,9 +85,7 @@ def train_job(
 def encode_job(run: Path, data: Path, out: Path, key: str | None, device: str) -> None:
     """Codes of a file as CSR."""
     if out.is_dir():
-        raise ValueError(
-            f"{out} is a folder, expected the name of a file for the codes; add one, as in {out}/codes.npz"
-        )
+        raise ValueError(f"{out} is a folder, expected a file for the codes; add a name, as in {out}/codes.npz")
     coder, rows = _loaded(run, data, key, device)
     codes = coder.inference_.codes(rows)
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -166,7 +166,7 @@ def _hard_gaussian(plan: Plan) -> Built:
         threshold=Threshold(PositiveHard if plan.positive else Hard, level),
         generator=generator,
         objective=Expected(),
-        refit_steps=1,
+        refit_steps=3,
     )
     peak = OneCycle(plan.learning_rate or 4e-3, plan.n_steps, rise=0.02, start_factor=0.01, end=0.0)
     groups = {name: GroupRecipe(peak) for name in ("inference", "generator")}

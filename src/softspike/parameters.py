@@ -12,9 +12,9 @@ __all__ = ["check_parameters", "plain_parameters", "seed_of"]
 
 def check_parameters(parameters: Mapping[str, Any], n_components: int) -> None:
     """Raise ValueError, in one sentence, for the first parameter of `SparseCoder` that cannot be used."""
-    _require(
-        "n_components", n_components, Integral, lambda v: v >= 1, "a whole number ≥ 1, or None for as many as features"
-    )
+    if parameters["n_components"] is not None:
+        needed = "a whole number ≥ 1, or None for as many as features"
+        _require("n_components", n_components, Integral, lambda v: v >= 1, needed)
     for name in ("max_steps", "batch_size", "n_samples", "encoder_steps"):
         _require(name, parameters[name], Integral, lambda v: v >= 1, "a whole number ≥ 1")
     if parameters["n_active"] is None:

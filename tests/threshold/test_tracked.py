@@ -31,7 +31,7 @@ def test_count_settles_at_the_target(start: float, target: float) -> None:
     assert float(level.value.detach()) > 0
 
 
-@pytest.mark.parametrize("weight", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("weight", [-0.3, 0.0, 0.3, 1.0])
 def test_price_is_the_multiplier_of_the_constraint(weight: float) -> None:
     """ρ = −(∂L/∂λ)/(∂G/∂λ) at G(λ) = k: what one more active component is worth."""
     level = TrackedLevel(1.0, target=10.0)
@@ -40,13 +40,36 @@ def test_price_is_the_multiplier_of_the_constraint(weight: float) -> None:
     assert float(level.price) == pytest.approx(float(-2 * weight * value / count(value)[1]), rel=1e-3, abs=1e-6)
 
 
-def test_price_is_never_negative_and_steps_are_bounded() -> None:
-    """A loss that falls with λ gives the price 0; λ moves by 10 % at most; without a gradient nothing moves."""
+def test_price_may_be_negative_and_steps_are_bounded() -> None:
+    """A loss that falls with λ wants fewer than k: a negative price, from the first step. λ moves by 10 % at most."""
     level = TrackedLevel(1.0, target=39.0)
     before = level.value.detach().clone()
-    level.steer(0)
-    assert torch.equal(level.value, before)
     settle(level, weight=-5.0, n_steps=1)
-    assert level.price == 0
+    assert -20 <= float(level.price) < 0
     assert abs(float((level.value.detach() / before).log())) <= 0.1 + 1e-6
     assert level.value.grad is None
+
+
+def test_without_a_gradient_nothing_moves() -> None:
+    level = TrackedLevel(1.0, target=39.0)
+    before = {name: value.clone() for name, value in level.state_dict().items()}
+    level.steer(0)
+    assert all(torch.equal(value, before[name]) for name, value in level.state_dict().items())
+
+
+def test_price_holds_still_what_would_race_the_level() -> None:
+    """An encoder that gains by silencing components (a gain of g nats each) is held at the target by the price −g.
+
+    L = g·G(c/λ) with a code scale c that the encoder may shrink: at ρ = −g nothing is gained by it, so c stays put.
+    """
+    level, log_scale = TrackedLevel(1.0, target=10.0), torch.zeros((), requires_grad=True)
+    for step in range(600):
+        active, slope = count(level.value * torch.exp(-log_scale))
+        loss = 2.0 * active + level.observe(active, slope.detach() * float(torch.exp(-log_scale.detach())))
+        loss.backward()
+        with torch.no_grad():
+            log_scale -= 0.004 * log_scale.grad.clamp(-1, 1)
+        log_scale.grad = None
+        level.steer(step)
+    assert float(level.price) == pytest.approx(-2.0, rel=1e-2)
+    assert abs(float(log_scale.detach())) < 0.3

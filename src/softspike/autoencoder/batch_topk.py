@@ -13,7 +13,8 @@ __all__ = ["BatchTopKAutoencoder"]
 class BatchTopKAutoencoder(Autoencoder):
     """Training keeps the B·k largest of the whole batch; inference keeps what is above θ, the running cut of training.
 
-    zᵢ = uᵢ·1[size(uᵢ) > θ],  θ ← θ + (θ_batch − θ)/100. Bussmann, Leask & Nanda (2024), "BatchTopK sparse autoencoders".
+    zᵢ = uᵢ·1[size(uᵢ) > θ],  θ ← θ + (θ_batch − θ)/100. Bussmann, Leask & Nanda (2024), "BatchTopK sparse
+    autoencoders".
     """
 
     cut: Tensor  # θ, NaN before the first step

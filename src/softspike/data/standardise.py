@@ -70,9 +70,7 @@ class Standardiser(nn.Module):
         return cls.from_moments(moments, per_feature)
 
     @classmethod
-    def from_moments(
-        cls, moments: RunningMoments, per_feature: bool = False, centred: bool = True
-    ) -> "Standardiser":
+    def from_moments(cls, moments: RunningMoments, per_feature: bool = False, centred: bool = True) -> "Standardiser":
         """scale = √variance of each feature, or √(mean of the variances); not centred: about 0 instead of the mean."""
         if moments.count == 0:
             raise DataError("no rows were seen, expected at least one to take statistics of; give some data.")

@@ -34,7 +34,7 @@ class UnrolledEncoder(Encoder):
     3K + 1 numbers are learned here; everything else is the dictionary. It returns μ_K, the location of the posterior.
     """
 
-    def __init__(self, generator: nn.Module, level: nn.Module, n_steps: int, rate: float, positive: bool = False):
+    def __init__(self, generator: _HasAtoms, level: _HasValue, n_steps: int, rate: float, positive: bool = False):
         super().__init__()
         # Held in a tuple so that they are not registered twice: the model owns them.
         self._shared = (generator, level)

@@ -1,0 +1,54 @@
+"""The frontier recipe: one tiny cell end to end, kept and not computed again; tables and figures of what is there."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from experiments.frontier import main
+from experiments.frontier_cell import Cell, complete
+from experiments.frontier_report import write_report
+
+
+@pytest.mark.parametrize("method", ["hard-gaussian", "topk"])
+def test_a_cell_is_measured_once(method: str, tmp_path: Path) -> None:
+    cell = Cell("photographs", 32, method, 4, 0, steps=5, batch=64, encoder_steps=2, n_train=600, n_valid=100)
+    result = complete(cell, tmp_path, "cpu", solver_patches=20)
+    assert result["rivals"]["patches"] == 20
+    assert result["rivals"]["fista_active"] <= result["rivals"]["active"]
+    if method == "hard-gaussian":
+        assert result["refit"]["1"] == pytest.approx(result["explained_variance"])
+    (path,) = tmp_path.glob("*.json")
+    path.write_text(json.dumps({"kept": True}))
+    assert complete(cell, tmp_path, "cpu") == {"kept": True}
+
+
+def fabricated(method: str, active: float, seed: int, rivals: bool) -> dict:
+    cell = Cell("olshausen", 256, method, active, seed, 10, 8)
+    scores = dict.fromkeys(["own", "omp_tolerance", "omp_fixed", "fista", "fista_refit"], 0.5)
+    return {
+        "cell": {**cell.__dict__}, "seconds": 1.0, "explained_variance": 0.5 + 0.01 * seed, "active": 1.01 * active,
+        "dead": 0.0, "worst_patch": 1.0, "refit": {"3": 0.6} if method == "hard-gaussian" else {},
+        "rivals": scores if rivals else {},
+    }  # fmt: skip
+
+
+def test_report_of_finished_cells(tmp_path: Path) -> None:
+    cells = [fabricated("hard-gaussian", k, seed, True) for k in (6, 12) for seed in (0, 1)]
+    cells += [fabricated("topk", k, 0, False) for k in (6, 12)] + [fabricated("hard-gaussian", 25.6, 0, False)]
+    (tmp_path / "cells").mkdir()
+    for number, cell in enumerate(cells):
+        (tmp_path / "cells" / f"{number}.json").write_text(json.dumps(cell))
+    text, figure = write_report(tmp_path)
+    assert "| softspike | own | 6 | 6.06 | 0.5050 ± 0.0050 | 0.6000 | 0.5050 |" in text.read_text()
+    assert "| 10 | 10.100 | +1.0 % |" in text.read_text()
+    assert figure.stat().st_size < 200_000
+    # The merged file alone is enough to draw again.
+    before = text.read_text()
+    for path in (tmp_path / "cells").glob("*.json"):
+        path.unlink()
+    main(["--plot", "--out", str(tmp_path)])
+    assert text.read_text() == before

@@ -1,0 +1,126 @@
+"""What the estimator says about its codes: probabilities, standard deviations; and codes that are never negative."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+import small
+import torch
+
+from softspike import SparseCoder
+from softspike.data import SparseSample, synthetic
+from softspike.interval import interval_factor
+from softspike.methods import METHODS, POSITIVE_METHODS
+from softspike.metric.calibration import brier_score, calibration_error, interval_coverage
+from softspike.metric.recovery import absolute_correlation, match
+
+N_TRAIN = 4096
+
+
+@cache
+def truth() -> SparseSample:
+    """24 sources in 16 dimensions, 2 of them active, with noise."""
+    return synthetic(N_TRAIN + 2048, 16, 24, 2, seed=0, noise=0.1)
+
+
+@cache
+def coder(method: str = "hard-gaussian") -> SparseCoder:
+    small.torch.set_num_threads(1)
+    made = SparseCoder(24, n_active=2, positive=True, method=method, max_steps=1000, random_state=0, verbose=False)
+    return made.fit(truth().x[:N_TRAIN].numpy())
+
+
+def unseen() -> np.ndarray:
+    return truth().x[N_TRAIN:].numpy()
+
+
+def test_probability_is_the_rate_of_sampled_codes() -> None:
+    """γ against the share of non-zeros in 4000 draws of q(z|x), five standard errors."""
+    model, n = coder().coder_, 4000
+    x = coder().standardiser_(torch.from_numpy(unseen()[:20]))
+    with torch.no_grad():
+        gamma, rate = model.activation_probability(x), (model.law(x).sample((n,)) != 0).double().mean(0)
+    assert ((rate - gamma).abs() <= 5 * (gamma * (1 - gamma) / n).sqrt() + 1e-3).all()
+
+
+def test_probabilities_are_calibrated() -> None:
+    """On known supports: ECE ≤ 0.03, and a better Brier score than a TopK autoencoder's normalised activations."""
+    scores = {}
+    for method in ("hard-gaussian", "topk"):
+        codes = torch.from_numpy(coder(method).transform(unseen()).toarray())
+        pairs = match(absolute_correlation(codes, truth().codes[N_TRAIN:]))
+        said = torch.from_numpy(coder(method).activation_probability(unseen()))[:, pairs.found]
+        happened = (truth().codes[N_TRAIN:] != 0)[:, pairs.truth]
+        scores[method] = calibration_error(said, happened), brier_score(said, happened)
+    assert scores["hard-gaussian"][0] <= 0.03
+    assert scores["hard-gaussian"][1] < scores["topk"][1]
+
+
+def test_intervals_cover_the_true_coefficients() -> None:
+    """Nine tenths said; 85 to 95 % of those active in the code, in units of the true dictionary.
+
+    Of sources whose atom was found, |cos| > 0.9: the coefficient of any other component has no true counterpart.
+    """
+    codes, std = coder().transform(unseen(), return_std=True)
+    assert std.shape == codes.shape
+    assert std.dtype == codes.dtype
+    assert (std >= 0).all()
+    code, true = torch.from_numpy(codes.toarray()), truth().codes[N_TRAIN:]
+    pairs = match(absolute_correlation(code, true))
+    atoms = torch.from_numpy(coder().components_.T)[:, pairs.found]
+    length = atoms.norm(dim=0)
+    found = (atoms * truth().dictionary[:, pairs.truth]).sum(0) / length > 0.9
+    assert found.double().mean() > 0.8
+    code, spread = code[:, pairs.found] * length, torch.from_numpy(std)[:, pairs.found] * length
+    active = (code != 0) & found
+    assert 0.85 <= interval_coverage(code[active], spread[active], true[:, pairs.truth][active]) <= 0.95
+
+
+def test_interval_factor_is_one_for_the_paper_and_repeats_itself() -> None:
+    x = torch.from_numpy(small.small_data(64))
+    paper = SparseCoder(**{**small.QUICK, "method": "thresholded-laplacian", "max_steps": 3}).fit(x)
+    assert float(paper.coder_.widening) == 1
+    x = coder().standardiser_(torch.from_numpy(unseen()[:500]))
+    assert torch.equal(interval_factor(coder().coder_, x), interval_factor(coder().coder_, x))
+    assert float(coder().coder_.widening) > 0
+
+
+@pytest.mark.parametrize("method", ["fista", "topk"])
+def test_codes_without_a_posterior_have_no_std(method: str) -> None:
+    x = small.small_data(64)
+    plain = SparseCoder(**{**small.QUICK, "method": method, "max_steps": 3}).fit(x)
+    with pytest.raises(NotImplementedError, match="hard-gaussian"):
+        plain.transform(x, return_std=True)
+
+
+@pytest.mark.parametrize("method", sorted(POSITIVE_METHODS))
+def test_positive_codes(method: str) -> None:
+    """None below 0, most exactly 0, and data about 0 rather than about its mean."""
+    codes = SparseCoder(**{**small.QUICK, "method": method, "positive": True, "max_steps": 60}).fit(truth().x.numpy())
+    z = codes.transform(unseen())
+    assert z.min() >= 0
+    assert z.max() > 0
+    assert z.nnz < 0.5 * np.prod(z.shape)
+    assert not codes.mean_.any()
+
+
+def test_positive_activity_is_honoured() -> None:
+    """Within 2 % on unseen data, plus three standard errors of the mean count of these rows."""
+    counts = np.diff(coder().transform(unseen()).indptr)
+    assert counts.mean() == pytest.approx(2, rel=0.02, abs=3 * counts.std() / len(counts) ** 0.5)
+
+
+@pytest.mark.parametrize("method", sorted(METHODS.keys() - POSITIVE_METHODS))
+def test_methods_with_signed_codes_refuse(method: str) -> None:
+    with pytest.raises(ValueError, match=r"positive is True.*hard-gaussian"):
+        SparseCoder(4, method=method, positive=True).fit(small.small_data(64))
+
+
+def test_positive_stream_is_not_centred() -> None:
+    x = small.small_data(256)
+    stream = SparseCoder(**{**small.QUICK, "positive": True, "max_steps": 8})
+    for part in np.split(x, 4):
+        stream.partial_fit(part)
+    assert not stream.mean_.any()
+    assert float(stream.standardiser_.scale) == pytest.approx(float(np.sqrt(np.square(x).mean())), rel=1e-5)
+    assert stream.transform(x).min() >= 0
