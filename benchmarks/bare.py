@@ -40,53 +40,61 @@ def one_cycle(peak: float, n_steps: int, rise: float, start: float, end: float) 
     return rate
 
 
+def unrolled(x: Tensor, atoms: Tensor, level: Tensor, rates: Tensor, levels: Tensor, widths: Tensor) -> Tensor:
+    """Gated descent on ½‖x − Az‖², no step longer than brings the error back to where it was."""
+    gram, slope = atoms.T @ atoms, x @ atoms
+    z, mu = torch.zeros_like(slope), rates[0] * slope
+    for k in range(len(levels)):
+        path = mu * torch.sigmoid((mu.abs() - level * levels[k]) / (level * widths[k])) - z
+        bend = path @ gram
+        gain = (slope * path).sum(-1, keepdim=True)
+        length = (2 * gain / (path * bend).sum(-1, keepdim=True).clamp_min(1e-9)).clamp(0, 1)
+        z, slope = z + length * path, slope - length * bend
+        mu = z + rates[k + 1] * slope
+    return mu
+
+
+class Bound(NamedTuple):
+    nats: Tensor  # (B,)
+    noise: Tensor  # v
+    count: Tensor  # G
+    fall: Tensor  # ∂G/∂λ
+
+
+def expected(x: Tensor, atoms: Tensor, mu: Tensor, sigma: Tensor, level: Tensor, slab: Tensor, logit: Tensor) -> Bound:
+    """The bound of hard-thresholded Gaussians in closed form."""
+    a, b, root = (level - mu) / sigma, (level + mu) / sigma, math.sqrt(2 * math.pi)
+    at_a, at_b = torch.exp(-0.5 * a.square()) / root, torch.exp(-0.5 * b.square()) / root
+    gamma = 0.5 * torch.erfc(a * math.sqrt(0.5)) + 0.5 * torch.erfc(b * math.sqrt(0.5))
+    mean = mu * gamma + sigma * (at_a - at_b)
+    square = (mu.square() + sigma.square()) * gamma + sigma * ((level + mu) * at_a + (level - mu) * at_b)
+    silent = (1 - gamma).clamp_min(1e-7)
+    kl = silent * (silent.log() - logsigmoid(-logit)) + gamma * ((slab / sigma).log() - logsigmoid(logit) - 0.5)
+    kl = kl - 0.5 * (a * at_a + b * at_b) + square / (2 * slab.square())
+    variance = (square - mean.square()).clamp_min(0)
+    misfit = ((x - mean @ atoms.T).square().sum(-1) + variance @ atoms.square().sum(0)) / x.shape[1]
+    v = misfit.detach().mean()
+    nats = 0.5 * x.shape[1] * (misfit / v + torch.log(2 * math.pi * v)) + kl.sum(-1)
+    fall = (-(at_a + at_b) / sigma).sum(-1).mean().detach().clamp_max(-1e-3)
+    return Bound(nats, v, gamma.sum(-1).mean(), fall)
+
+
 def bare_hard_gaussian(weights: Weights, setting: Setting) -> Step:
     """The unrolled encoder, hard-thresholded Gaussians, the expected bound, and the level held at its count."""
     names = ["encoder.log_rate", "encoder.log_level", "encoder.log_width", "posterior.log_ratio", "prior.log_scale"]
     log_rate, log_level, log_width, log_ratio, log_slab = others = [weights[name].requires_grad_() for name in names]
-    atoms, logit = weights["generator.weight"].requires_grad_(), weights["prior.logit"]
+    atoms, logit, beta = weights["generator.weight"].requires_grad_(), weights["prior.logit"], weights["beta"]
     level, price = weights["threshold.level.value"].requires_grad_(), weights["threshold.level.price"]
-    noise = weights["beta"]
     optimizer = torch.optim.Adam([*others, atoms], lr=0.0)
-    rate, root = one_cycle(4e-3, setting.n_steps, 0.02, 0.01, 0.0), math.sqrt(2 * math.pi)
-
-    def locations(x: Tensor) -> Tensor:
-        scale = level.detach()
-        rates, levels = log_rate.exp(), scale * log_level.exp()
-        widths = scale * log_width.clamp(-3.0, 0.5).exp()
-        gram, slope = atoms.T @ atoms, x @ atoms
-        z, mu = torch.zeros_like(slope), rates[0] * slope
-        for k in range(len(levels)):
-            path = mu * torch.sigmoid((mu.abs() - levels[k]) / widths[k]) - z
-            bend = path @ gram
-            gain = (slope * path).sum(-1, keepdim=True)
-            length = (2 * gain / (path * bend).sum(-1, keepdim=True).clamp_min(1e-9)).clamp(0, 1)
-            z, slope = z + length * path, slope - length * bend
-            mu = z + rates[k + 1] * slope
-        return mu
-
-    def loss_of(x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        mu, slab = locations(x), log_slab.exp()
-        sigma = level.detach() * log_ratio.clamp(-5.0, 1.0).exp()
-        a, b = (level - mu) / sigma, (level + mu) / sigma
-        at_a, at_b = torch.exp(-0.5 * a.square()) / root, torch.exp(-0.5 * b.square()) / root
-        gamma = 0.5 * torch.erfc(a * math.sqrt(0.5)) + 0.5 * torch.erfc(b * math.sqrt(0.5))
-        mean = mu * gamma + sigma * (at_a - at_b)
-        square = (mu.square() + sigma.square()) * gamma + sigma * ((level + mu) * at_a + (level - mu) * at_b)
-        silent = (1 - gamma).clamp_min(1e-7)
-        kl = silent * (silent.log() - logsigmoid(-logit)) + gamma * ((slab / sigma).log() - logsigmoid(logit) - 0.5)
-        kl = kl - 0.5 * (a * at_a + b * at_b) + square / (2 * slab.square())
-        variance = (square - mean.square()).clamp_min(0)
-        residual = (x - mean @ atoms.T).square().sum(-1)
-        misfit = (residual + variance @ atoms.square().sum(0)) / x.shape[1]
-        v = misfit.detach().mean()
-        nats = 0.5 * x.shape[1] * (misfit / v + torch.log(2 * math.pi * v)) + kl.sum(-1)
-        count, fall = gamma.sum(-1).mean(), (-(at_a + at_b) / sigma).sum(-1).mean().detach().clamp_max(-1e-3)
-        return nats.mean() + price * count, count.detach(), fall, v
+    rate = one_cycle(4e-3, setting.n_steps, 0.02, 0.01, 0.0)
 
     def step(x: Tensor, t: int, random: Generator | None) -> Tensor:
         optimizer.param_groups[0]["lr"] = rate(t)
-        loss, count, fall, v = loss_of(x)
+        held = level.detach()
+        mu = unrolled(x, atoms, held, log_rate.exp(), log_level.exp(), log_width.clamp(-3.0, 0.5).exp())
+        sigma = held * log_ratio.clamp(-5.0, 1.0).exp()
+        bound = expected(x, atoms, mu, sigma, level, log_slab.exp(), logit)
+        loss = bound.nats.mean() + price * bound.count
         optimizer.zero_grad()
         loss.backward()
         with torch.no_grad():
@@ -94,10 +102,11 @@ def bare_hard_gaussian(weights: Weights, setting: Setting) -> Step:
             torch.nn.utils.clip_grad_norm_([*others, atoms], 10.0)
             optimizer.step()
             atoms.div_(atoms.norm(dim=0))
-            noise.lerp_(2 * v / x.shape[1], 1.0 if t == 0 else 0.01)
-            own = level.grad - price * fall
-            price.lerp_((-own / fall).clamp(-20.0, 50.0), 0.5 if t < 20 else 0.05)
-            level.mul_((-0.3 * (count - setting.n_active) / (fall * level)).clamp(-0.1, 0.1).exp())
+            beta.lerp_(2 * bound.noise / x.shape[1], 1.0 if t == 0 else 0.01)
+            own = level.grad - price * bound.fall
+            price.lerp_((-own / bound.fall).clamp(-20.0, 50.0), 0.5 if t < 20 else 0.05)
+            miss = (bound.count - setting.n_active) / (bound.fall * level)
+            level.mul_((-0.3 * miss).clamp(-0.1, 0.1).exp())
             level.grad = None
         return loss.detach()
 

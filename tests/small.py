@@ -5,12 +5,17 @@ from typing import Any
 import numpy as np
 import torch
 
+from softspike import SparseCoder
 from softspike.data import synthetic
 
 # One thread: small operations gain nothing from a second one, and suffer where the machine is shared.
 torch.set_num_threads(1)
 
 QUICK: dict[str, Any] = {"n_components": 24, "n_active": 3, "n_samples": 2, "batch_size": 32, "random_state": 0}
+
+
+def quick(**changes: Any) -> SparseCoder:
+    return SparseCoder(**{**QUICK, "max_steps": 20, **changes})
 
 
 def small_data(n_samples: int = 256, n_features: int = 12, seed: int = 0) -> np.ndarray:

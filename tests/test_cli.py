@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -139,7 +140,8 @@ def test_options_override_the_configuration_file(tmp_path):
 def test_demo(tmp_path):
     """As a user starts it: in a process of its own, with nothing given but a length."""
     words = [sys.executable, "-m", "softspike", "demo", "--steps", "3"]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+    alone = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=alone)
     assert done.returncode == 0, done.stderr
     check_run(tmp_path / "run/demo", n_components=256)
     assert not re.search(r"[\x1b\r│╭━]", done.stdout + done.stderr)

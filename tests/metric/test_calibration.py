@@ -24,7 +24,7 @@ def test_overconfidence_is_the_distance() -> None:
 
 def test_bins_are_of_equal_width_and_closed_at_one() -> None:
     bins = reliability(torch.tensor([0.0, 0.05, 0.1, 0.95, 1.0]), torch.tensor([0, 0, 1, 1, 1]), n_bins=10)
-    assert bins.count.tolist() == [2, 1, *[0] * 7, 2]
+    assert bins.total.tolist() == [2, 1, *[0] * 7, 2]
     assert float(bins.forecast[0]) == pytest.approx(0.025)
     assert float(bins.observed[9]) == 1
     assert bins.forecast[1:9].isnan().sum() == 7

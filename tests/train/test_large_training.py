@@ -26,7 +26,7 @@ def test_four_gigabytes_train_in_little_private_memory(tmp_path):
     del array
     words = ["train", path, "-o", tmp_path / "run", "--steps", 5, "--components", FEATURES]
     process = subprocess.Popen(
-        [sys.executable, "-m", "softspike", *map(str, words)], env={**os.environ, "OMP_NUM_THREADS": "2"}
+        [sys.executable, "-m", "softspike", *map(str, words)], env={**os.environ, "OMP_NUM_THREADS": "1"}
     )
     peak = 0
     while process.poll() is None:

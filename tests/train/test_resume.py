@@ -86,6 +86,8 @@ def test_killed_interrupted_and_resumed_from_the_command_line(tmp_path):
     model = "model.safetensors"
     assert (tmp_path / "run" / model).read_bytes() == (tmp_path / "whole" / model).read_bytes()
     assert timeless_log(tmp_path / "run") == timeless_log(tmp_path / "whole")
+    assert softspike("train", "data.npy", "-o", "run", "--resume", folder=tmp_path).code == 0  # nothing left to do
+    assert (tmp_path / "run" / model).read_bytes() == (tmp_path / "whole" / model).read_bytes()
 
 
 def timeless_log(run):

@@ -14,16 +14,16 @@ class Reliability(NamedTuple):
 
     forecast: Tensor  # mean probability said in the bin; NaN where the bin is empty
     observed: Tensor  # share that happened; NaN where the bin is empty
-    count: Tensor  # forecasts in the bin
+    total: Tensor  # forecasts in the bin
 
 
 def reliability(probability: Tensor, outcome: Tensor, n_bins: int = 15) -> Reliability:
     """Forecasts and what happened, pooled over all entries and put into the bins [0, 1/n), …, [1 − 1/n, 1]."""
     p, happened = probability.double().flatten(), outcome.double().flatten()
     index = (p * n_bins).long().clamp(0, n_bins - 1)
-    count = torch.bincount(index, minlength=n_bins)
-    forecast, observed = (torch.bincount(index, weights=v, minlength=n_bins) / count for v in (p, happened))
-    return Reliability(forecast, observed, count)
+    total = torch.bincount(index, minlength=n_bins)
+    forecast, observed = (torch.bincount(index, weights=v, minlength=n_bins) / total for v in (p, happened))
+    return Reliability(forecast, observed, total)
 
 
 def calibration_error(probability: Tensor, outcome: Tensor, n_bins: int = 15) -> float:
@@ -33,8 +33,8 @@ def calibration_error(probability: Tensor, outcome: Tensor, n_bins: int = 15) ->
     small for that reason alone: give the entries that matter (say, those with p > 0.01) as well.
     """
     bins = reliability(probability, outcome, n_bins)
-    gap = torch.where(bins.count > 0, (bins.forecast - bins.observed).abs(), 0.0)
-    return float((bins.count * gap).sum() / bins.count.sum())
+    gap = torch.where(bins.total > 0, (bins.forecast - bins.observed).abs(), 0.0)
+    return float((bins.total * gap).sum() / bins.total.sum())
 
 
 def brier_score(probability: Tensor, outcome: Tensor) -> float:

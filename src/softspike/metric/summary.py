@@ -13,8 +13,8 @@ from softspike.solver import omp_at_mean_count
 
 __all__ = ["Baselines", "Summary", "baselines", "summarise"]
 
-# Entries of the bases and triangles that batched pursuits hold: 2²⁷ floats are half a gigabyte.
-_PURSUIT_NUMBERS = 2**27
+# Entries of the bases and triangles that batched pursuits hold: 2²⁶ floats are a quarter of a gigabyte.
+_PURSUIT_NUMBERS = 2**26
 
 
 class Summary(NamedTuple):

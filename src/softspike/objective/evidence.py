@@ -81,7 +81,7 @@ class Evidence:
     def law(self) -> ThresholdedLaw:
         """q(z|x) where the level is a number."""
         if self.threshold is None or self.level is not None:
-            raise TypeError("q(z|x) has closed-form moments for a threshold at a known level only; use a sampled objective")
+            raise TypeError("q(z|x) is closed-form for a threshold at a known level only; use a sampled objective")
         return self.threshold.law(self.beliefs.settled, self.threshold.level.value)
 
     @property

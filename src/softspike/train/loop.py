@@ -81,13 +81,16 @@ def train(
         if logging or saving:
             _check(loss, unchecked, coder, done)
             unchecked.clear()
-            progress = Progress(done, recipe.n_steps, loss, coder, optimizer)
-            for observer in observers:
-                if logging:
-                    observer.logged(progress)
-                if saving:
-                    observer.saved(progress)
+            _tell(observers, Progress(done, recipe.n_steps, loss, coder, optimizer), logging, saving)
     return optimizer
+
+
+def _tell(observers: Sequence[Observer], progress: Progress, logging: bool, saving: bool) -> None:
+    for observer in observers:
+        if logging:
+            observer.logged(progress)
+        if saving:
+            observer.saved(progress)
 
 
 def _loss(coder: Coder, x: Tensor, step: int, random: Generator) -> Loss:
