@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -65,6 +66,7 @@ class Running(NamedTuple):
     def wait(self) -> Outcome:
         code = int(self.replies.readline())
         out, err = ((self.prints / name).read_text(encoding="utf-8") for name in ("out", "err"))
+        shutil.rmtree(self.prints)
         return Outcome(code, out, err)
 
 

@@ -61,6 +61,13 @@ def test_tensors_come_back_as_they_were(tmp_path):
         torch.testing.assert_close(tensors[name], value, rtol=0, atol=0, equal_nan=True)
 
 
+def test_the_same_tensors_are_the_same_bytes(tmp_path):
+    names = [f"{i}.safetensors" for i in range(8)]
+    for name in names:
+        write_tensors(tmp_path / name, TENSORS, {"step": "7", "more": "metadata"})
+    assert len({(tmp_path / name).read_bytes() for name in names}) == 1
+
+
 def flip_a_bit(path, place):
     content = bytearray(path.read_bytes())
     content[place] ^= 0b100
@@ -69,7 +76,9 @@ def flip_a_bit(path, place):
 
 def change_the_step(path):
     content = path.read_bytes()
-    path.write_bytes(content.replace(b'"step":"30"', b'"step":"70"').replace(b'"step":"20"', b'"step":"60"'))
+    changed = content.replace(rb"\"step\": \"30\"", rb"\"step\": \"70\"").replace(rb"\"20\"", rb"\"60\"")
+    assert changed != content
+    path.write_bytes(changed)
 
 
 DAMAGE = {

@@ -144,7 +144,9 @@ def write_atomically(path: Path, content: bytes) -> None:
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
     plain = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
     named = {**metadata, "format": str(FORMAT)}
-    write_atomically(path, save(plain, {**named, "sha256": _digest(plain, named)}))
+    signed = {**named, "sha256": _digest(plain, named)}
+    # One entry only: several are written in a random order, and the same model should be the same bytes.
+    write_atomically(path, save(plain, {"softspike": json.dumps(signed, sort_keys=True)}))
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -153,7 +155,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         raise RunError(f"{path} does not exist; the run did not finish, or this is not a run folder")
     try:
         with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
+            metadata = json.loads((file.metadata() or {}).get("softspike", "{}"))
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (it is not a dict)
     except (SafetensorError, OSError, ValueError) as error:
         raise RunError(f"{path} is damaged ({error}); restore it or train again") from error
