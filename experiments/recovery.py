@@ -47,7 +47,7 @@ PROBLEMS = {
     ),
     "b": Problem(
         lambda n, seed, noise: synthetic(n, 32, 64, 3, seed, noise), 1024, 1024, 3, 4000, 0.918,
-        "sparse coding .918, plain autoencoder .547",
+        "bar .918, plain autoencoder .547",
     ),
     "wide": Problem(
         lambda n, seed, noise: synthetic(n, 64, 256, 6, seed, noise), 16_384, 2048, 6, 4000, None, "calibration only"

@@ -9,10 +9,19 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from small import quick, same_bits, small_data
+from sklearn.base import clone
 
 from softspike import SparseCoder
+from softspike.encoder import LinearEncoder
+from softspike.generator import Dictionary
 from softspike.methods import METHODS, Built
+from softspike.model import VariationalCoder
+from softspike.objective import BestOf
+from softspike.posterior import LaplacePosterior
+from softspike.prior import LaplacePrior
+from softspike.threshold import CentredSoft, FixedLevel, Threshold
 
 X, UNSEEN = small_data(), small_data(4000, seed=1)
 
@@ -72,6 +81,24 @@ def test_a_composed_method_trains_but_says_that_it_has_no_name_to_save(tmp_path)
     with pytest.raises(ValueError, match="a composed model cannot be saved by name"):
         coder.save(tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_composed_model_object_is_a_method():
+    """It is copied, not trained in place, and must fit the data it is given."""
+    model = VariationalCoder(
+        encoder=LinearEncoder(X.shape[1]),
+        posterior=LaplacePosterior(X.shape[1], 24),
+        prior=LaplacePrior(0.1),
+        threshold=Threshold(CentredSoft, FixedLevel(0.2)),
+        generator=Dictionary(X.shape[1], 24),
+        objective=BestOf(3),
+    )
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    coder = clone(quick(method=model, n_components=24, max_steps=3)).fit(X)
+    assert coder.transform(X).shape == (len(X), 24)
+    assert all(torch.equal(value, before[name]) or value.isnan() for name, value in model.state_dict().items())
+    with pytest.raises(ValueError, match=r"atoms have shape .*, expected \(n_features, n_components\)"):
+        quick(method=model, n_components=25, max_steps=3).fit(X)
 
 
 def changed(folder, change):

@@ -11,10 +11,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from softspike import __version__
+from softspike.coder import Coder
 from softspike.data import ArrayRows, Rows, RunningMoments, Standardiser, check_rows
 from softspike.fitting import Checkpoint, Fitted, fit_rows, pick_device, prepare, restore
 from softspike.inference import Inference, as_array
-from softspike.methods import Built, Plan, method_named
+from softspike.methods import Built, Plan, composed, method_named
 from softspike.metric import explained_share
 from softspike.parameters import check_parameters, plain_parameters, seed_of
 from softspike.report.progress import progress_shown
@@ -33,7 +34,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     n_components : number of dictionary atoms; None takes as many as there are features.
     sparsity : target share of active components, in (0, 1).
     n_active : target mean count of active components; overrides `sparsity`.
-    method : a name of `softspike.methods.METHODS`, or a function from a `Plan` to a `Built` (a coder and its recipe).
+    method : a name of `softspike.methods.METHODS`, a composed `Coder`, or a function
+        from a `Plan` to a `Built` (a coder and its recipe).
     n_samples : posterior samples per input and step, for the methods that sample.
     max_steps, batch_size, learning_rate : the training schedule; a rate of None is the method's own.
     positive : codes ≥ 0, of data that is scaled but not centred: sums of parts start from 0, not from the mean.
@@ -68,7 +70,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         *,
         sparsity: float = 0.1,
         n_active: float | None = None,
-        method: str | Callable[[Plan], Built] = "hard-gaussian",
+        method: str | Coder | Callable[[Plan], Built] = "hard-gaussian",
         n_samples: int = 20,
         max_steps: int = 3000,
         batch_size: int = 256,
@@ -285,6 +287,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return float(self.n_active) if self.n_active is not None else self.sparsity * n_components
 
     def _builder(self) -> Callable[[Plan], Built]:
+        if isinstance(self.method, Coder):
+            return composed(self.method)
         return self.method if callable(self.method) else method_named(str(self.method), self.positive)
 
     def __sklearn_tags__(self) -> Any:

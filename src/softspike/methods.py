@@ -1,5 +1,6 @@
 """The named methods: strings end here. Each name is a function from a plan to a composed coder and its recipe."""
 
+import copy
 import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ from softspike.threshold import (
 )
 from softspike.train import GroupRecipe, Recipe
 
-__all__ = ["METHODS", "POSITIVE_METHODS", "Built", "Plan", "build", "method_named"]
+__all__ = ["METHODS", "POSITIVE_METHODS", "Built", "Plan", "build", "composed", "method_named"]
 
 _PUBLISHED_STEPS = 240_000
 
@@ -72,6 +73,21 @@ def method_named(name: str, positive: bool = False) -> Callable[[Plan], Built]:
         return METHODS[name]
     near = difflib.get_close_matches(str(name), METHODS, n=1, cutoff=0.0)
     raise ValueError(f"method is {name!r}, which is unknown; did you mean {near[0]!r}? Known: {', '.join(METHODS)}")
+
+
+def composed(coder: Coder) -> Callable[[Plan], Built]:
+    """A builder from a model composed by hand: a fresh copy of it each time, trained by Adam."""
+
+    def builder(plan: Plan) -> Built:
+        given, needed = tuple(coder.generator.atoms.shape), (plan.n_features, plan.n_components)
+        if given != needed:
+            raise ValueError(
+                f"the composed model's atoms have shape {given}, expected (n_features, n_components) = {needed}; "
+                "compose it for this data and give n_components to match"
+            )
+        return Built(copy.deepcopy(coder), _recipe(plan, 1e-3, 1e-2))
+
+    return builder
 
 
 def build(method: Callable[[Plan], Built], plan: Plan, seed: int) -> Built:
