@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from small import quick, same_bits, small_data
 from sklearn.base import clone
+from small import quick, same_bits, small_data
 
 from softspike import SparseCoder
 from softspike.encoder import LinearEncoder
