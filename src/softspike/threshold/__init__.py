@@ -1,12 +1,15 @@
 """4  s → z: thresholds, their laws, their gradients and their levels."""
 
 from softspike.threshold.activity import activity_under_gamma
+from softspike.threshold.centred import CentredSoft
 from softspike.threshold.divergence import as_spike_slab
 from softspike.threshold.functions import hard_threshold, shifted_soft_threshold, soft_threshold
 from softspike.threshold.gradient import DoubledStraightThrough, StraightThrough, Subgradient, ThresholdGradient
-from softspike.threshold.law import CentredSoft, Hard, PositiveHard, ShiftedSoft, ThresholdedLaw
+from softspike.threshold.hard import Hard, PositiveHard
+from softspike.threshold.law import ThresholdedLaw
 from softspike.threshold.level import FixedLevel, GammaLevel, Level, level_for_activity
 from softspike.threshold.module import Threshold
+from softspike.threshold.shifted import ShiftedSoft
 from softspike.threshold.tracked import TrackedLevel
 
 __all__ = [

@@ -5,8 +5,10 @@ import torch
 from torch import Tensor
 from torch.distributions import Gamma, Laplace
 
-from softspike.threshold.law import PositiveHard, ShiftedSoft, ThresholdedLaw
+from softspike.threshold.hard import PositiveHard
+from softspike.threshold.law import ThresholdedLaw
 from softspike.threshold.partial import reflected, upper_partial_moments
+from softspike.threshold.shifted import ShiftedSoft
 
 __all__ = ["activity_under_gamma"]
 

@@ -13,8 +13,11 @@ from torch.nn.functional import logsigmoid
 
 from softspike.posterior.spike_slab import SpikeSlab
 from softspike.prior import divergence  # noqa: F401  (registers SpikeSlab ‖ SpikeSlab)
-from softspike.threshold.law import CentredSoft, Hard, PositiveHard, ShiftedSoft, ThresholdedLaw
+from softspike.threshold.centred import CentredSoft
+from softspike.threshold.hard import Hard, PositiveHard
+from softspike.threshold.law import ThresholdedLaw
 from softspike.threshold.partial import reflected
+from softspike.threshold.shifted import ShiftedSoft
 
 __all__ = ["as_spike_slab"]
 

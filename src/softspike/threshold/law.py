@@ -8,18 +8,15 @@ from torch import Size, Tensor
 from torch.distributions import Distribution, constraints
 from torch.distributions.utils import broadcast_all
 
-from softspike.threshold.functions import hard_threshold, shifted_soft_threshold, soft_threshold
 from softspike.threshold.partial import (
     Base,
     log_inside,
     log_outside,
-    log_survival,
     lower_partial_moments,
-    reflected,
     upper_partial_moments,
 )
 
-__all__ = ["CentredSoft", "Hard", "PositiveHard", "ShiftedSoft", "ThresholdedLaw"]
+__all__ = ["ThresholdedLaw"]
 
 
 class ThresholdedLaw(Distribution):
@@ -95,138 +92,3 @@ class ThresholdedLaw(Distribution):
     def code(self, cut: Tensor | float = 1.0) -> Tensor:
         """The deterministic code: T at s = μ, with the level scaled by `cut`."""
         return type(self)(self.base, self.level * cut, validate_args=False).transform(self.base.loc)
-
-
-class ShiftedSoft(ThresholdedLaw):
-    """The paper's law: the soft-threshold acts on the noise s − μ.
-
-    γ = P(|s−μ| > λ);  density f(z + sign(z−μ)·λ);  E z = γμ;  E z² = γμ² + 2E[(s−μ−λ)₊²].
-    For a Laplace base this is exactly γ·Laplace(μ, b) + (1−γ)·δ₀ with γ = exp(−λ/b).
-    """
-
-    def transform(self, s: Tensor) -> Tensor:
-        return shifted_soft_threshold(s, self.level, self.base.loc)
-
-    def log_density(self, z: Tensor) -> Tensor:
-        # At z = μ both sides of the gap meet: either sign gives the same density.
-        side = torch.where(z >= self.base.loc, 1.0, -1.0)
-        return self.base.log_prob(z + side * self.level)
-
-    @property
-    def compared(self) -> Base:
-        """The noise s − μ."""
-        return type(self.base)(torch.zeros_like(self.base.loc), self.base.scale, validate_args=False)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.activation_probability * self.base.loc
-
-    @property
-    def second_moment(self) -> Tensor:
-        return self.activation_probability * self.base.loc.square() + self._kept_noise
-
-    @property
-    def variance(self) -> Tensor:
-        """2E[(s−μ−λ)₊²] + γ(1−γ)μ²: nothing cancels where μ ≫ σ."""
-        gamma = self.activation_probability
-        return self._kept_noise + gamma * (1 - gamma) * self.base.loc.square()
-
-    @property
-    def _kept_noise(self) -> Tensor:
-        return 2 * upper_partial_moments(self.compared, self.level).square
-
-    @property
-    def score(self) -> Tensor:
-        """γ: without noise every z is 0, so the code keeps the features most probably active."""
-        return self.activation_probability
-
-    def code(self, cut: Tensor | float = 0.5) -> Tensor:
-        """E[z | z ≠ 0] = μ where γ exceeds the cut."""
-        return self.base.loc * (self.score > cut)
-
-
-class CentredSoft(ThresholdedLaw):
-    """The soft-threshold at zero, z = sign(s)·max(|s|−λ, 0).
-
-    γ = P(|s| > λ);  density f(z + sign(z)·λ);  E z = E(s−λ)₊ − E(−λ−s)₊;  E z² = E(s−λ)₊² + E(−λ−s)₊².
-    """
-
-    def transform(self, s: Tensor) -> Tensor:
-        return soft_threshold(s, self.level)
-
-    def log_density(self, z: Tensor) -> Tensor:
-        return self.base.log_prob(z + z.sign() * self.level)
-
-    @property
-    def mean(self) -> Tensor:
-        above, below = upper_partial_moments(self.base, self.level), lower_partial_moments(self.base, -self.level)
-        return above.mean - below.mean
-
-    @property
-    def second_moment(self) -> Tensor:
-        above, below = upper_partial_moments(self.base, self.level), lower_partial_moments(self.base, -self.level)
-        return above.square + below.square
-
-
-class Hard(ThresholdedLaw):
-    """The hard threshold at zero, z = s·1[|s| > λ]: what survives is not shrunk, and no value lies in 0 < |z| ≤ λ.
-
-    γ = P(|s| > λ);  density f(z) for |z| > λ;  E[s; s>λ] = E(s−λ)₊ + λP(s>λ) and its mirror image give the moments.
-    """
-
-    def transform(self, s: Tensor) -> Tensor:
-        return hard_threshold(s, self.level)
-
-    def log_density(self, z: Tensor) -> Tensor:
-        return torch.where(z.abs() > self.level, self.base.log_prob(z), -torch.inf)
-
-    @property
-    def mean(self) -> Tensor:
-        above, below = upper_partial_moments(self.base, self.level), lower_partial_moments(self.base, -self.level)
-        return above.mean - below.mean + self.level * (above.probability - below.probability)
-
-    @property
-    def second_moment(self) -> Tensor:
-        above, below = upper_partial_moments(self.base, self.level), lower_partial_moments(self.base, -self.level)
-        beyond = above.square + below.square + 2 * self.level * (above.mean + below.mean)
-        return beyond + self.level.square() * (above.probability + below.probability)
-
-
-class PositiveHard(ThresholdedLaw):
-    """The one-sided hard threshold, z = s·1[s > λ]: non-negative codes.
-
-    γ = P(s > λ);  density f(z) for z > λ;  E z = E(s−λ)₊ + λγ;  E z² = E(s−λ)₊² + 2λE(s−λ)₊ + λ²γ.
-    """
-
-    def transform(self, s: Tensor) -> Tensor:
-        return s * (s > self.level)
-
-    def log_density(self, z: Tensor) -> Tensor:
-        return torch.where(z > self.level, self.base.log_prob(z), -torch.inf)
-
-    @property
-    def activation_probability(self) -> Tensor:
-        return upper_partial_moments(self.base, self.level).probability
-
-    @property
-    def log_activation(self) -> Tensor:
-        return log_survival(self.base, self.level)
-
-    @property
-    def log_silence(self) -> Tensor:
-        return log_survival(reflected(self.base), -self.level)
-
-    @property
-    def mean(self) -> Tensor:
-        above = upper_partial_moments(self.base, self.level)
-        return above.mean + self.level * above.probability
-
-    @property
-    def second_moment(self) -> Tensor:
-        above = upper_partial_moments(self.base, self.level)
-        return above.square + 2 * self.level * above.mean + self.level.square() * above.probability
-
-    @property
-    def score(self) -> Tensor:
-        """μ/λ: active where μ > λ."""
-        return self.base.loc / self.level.clamp_min(torch.finfo(self.level.dtype).tiny)
