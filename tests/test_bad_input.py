@@ -40,6 +40,7 @@ def bench(tmp_path_factory):
     (folder / "empty").mkdir()
     configs = {
         "unknown": {"n_component": 8}, "list": [1], "wrong": {"sparsity": "much"}, "boolean": {"n_active": True},
+        "seed": {"random_state": "abc"}, "half": {"random_state": 1.5}, "no": {"positive": "no"}, "gpu": {"device": "gpu"},
     }  # fmt: skip
     for name, content in configs.items():
         (folder / f"{name}.json").write_text(json.dumps(content))
@@ -92,6 +93,11 @@ TRAIN = {
     "good.npy --config list.json": ["holds a list", "expected an object"],
     "good.npy --config wrong.json": ["sparsity is 'much'", "expected a share"],
     "good.npy --config boolean.json": ["n_active is True", "expected a count"],
+    "good.npy --config seed.json": ["random_state is 'abc'", "expected a whole number"],
+    "good.npy --config half.json": ["random_state is 1.5", "expected a whole number"],
+    "good.npy --seed 99999999999999999999999": ["random_state is 99999999999999999999999", "expected a whole number"],
+    "good.npy --config no.json": ["positive is 'no'", "expected True or False"],
+    "good.npy --config gpu.json": ["device is 'gpu'", "expected 'auto', 'cpu' or 'cuda'"],
     "good.npy --config torn.json": ["cannot read the configuration torn.json"],
     "good.npy --config absent.json": ["cannot read the configuration absent.json"],
     "good.npy --resume": ["is not a run folder: it has no config.json"],

@@ -52,6 +52,7 @@ def write_encoded_images(path):
 FORMATS = {
     "x.npy": (lambda path: np.save(path, X), []),
     "images.npy": (lambda path: np.save(path, X.reshape(160, 4, 4).astype(np.float64)), []),
+    "volumes.npy": (lambda path: np.save(path, X.reshape(160, 2, 2, 4)), []),  # no picture has four channels
     "x.npz": (lambda path: np.savez(path, x=X, y=np.zeros(3)), ["--key", "x"]),
     "x.mat": (lambda path: savemat(path, {"X": X}), []),
     "x.safetensors": (lambda path: save_file({"x": X}, path), []),

@@ -1,4 +1,4 @@
-"""Schedules at the steps and with the values of PAPER.md §3."""
+"""Schedules at chosen steps, with the values the paper was trained with."""
 
 import warnings
 

@@ -108,7 +108,7 @@ def train(
     positive: Positive = None,
     constant_features: Constant = None,
     seed: Seed = None,
-    device: Device = "auto",
+    device: Annotated[str | None, typer.Option(help="auto (the default), cpu or cuda.", show_default=False)] = None,
     key: Key = None,
     config: Config = None,
     checkpoint_every: Every = 1000,
@@ -118,13 +118,13 @@ def train(
     options = {
         "method": method, "n_components": components, "sparsity": sparsity, "n_active": active, "n_samples": samples,
         "max_steps": steps, "batch_size": batch, "learning_rate": rate, "positive": positive,
-        "constant_features": constant_features, "random_state": seed,
+        "constant_features": constant_features, "random_state": seed, "device": device,
     }  # fmt: skip
     given = {name: value for name, value in options.items() if value is not None}
-    with _plain_errors(out, f"; go on with: softspike train {data} -o {out} --resume"):
+    with _plain_errors(out, f"; go on with: softspike train {data} -o {out}{f' --key {key}' if key else ''} --resume"):
         from softspike.jobs import train_job
 
-        train_job(data, out, {**_config_file(config), **given}, device, key, resume, checkpoint_every)
+        train_job(data, out, {**_config_file(config), **given}, key, resume, checkpoint_every)
 
 
 @app.command()

@@ -34,7 +34,7 @@ class Coder(nn.Module, ABC):
 
     @abstractmethod
     def activation_probability(self, x: Tensor) -> Tensor:
-        """γ = P(z ≠ 0 | x), (B, d)."""
+        """γ = P(z ≠ 0 | x), (B, d). Coders without a posterior give a stand-in in [0, 1] and say which."""
 
     def std(self, x: Tensor) -> Tensor:
         """The standard deviation of each coefficient about the code, (B, d), where the coder has a posterior."""

@@ -40,6 +40,8 @@ def demo_job(out: Path, steps: int | None, seed: int, device: str) -> None:
     parameters: dict[str, Any] = {"n_components": 256, "sparsity": 0.1, "random_state": seed, "device": device}
     coder = _coder(parameters if steps is None else {**parameters, "max_steps": steps})
     coder.check_parameters(n_features=256)
+    # At this size a second thread gains a third on an idle machine and loses far more beside any other work.
+    torch.set_num_threads(1)
     run = RunFolder(_free_folder(out))
     run.refuse_if_taken()
     print("cutting and whitening patches of the embedded photographs …", flush=True)
@@ -54,7 +56,6 @@ def train_job(
     data: Path,
     out: Path,
     parameters: dict[str, Any],
-    device: str,
     key: str | None,
     resume: bool,
     checkpoint_every: int,
@@ -68,7 +69,9 @@ def train_job(
         raise ValueError(
             f"--checkpoint-every is {checkpoint_every}, expected a whole number ≥ 1; leave it out for 1000"
         )
-    coder = _coder({"random_state": 0, **_continued(parameters, stored), "device": device})
+    given = {name: value for name, value in parameters.items() if name != "device"}
+    device = parameters.get("device", "auto")  # a run may go on elsewhere than it began
+    coder = _coder({"random_state": 0, **_continued(given, stored), "device": device})
     rows = read_rows(data, key)
     standardiser = coder.check(rows)
     source = {"name": str(data), "key": key, "image_shape": rows.image_shape, "fingerprint": _fingerprint(rows)}

@@ -26,6 +26,11 @@ def check_parameters(parameters: Mapping[str, Any], n_components: int) -> None:
         _require(
             "learning_rate", parameters["learning_rate"], Real, lambda v: 0 < v < float("inf"), "a number > 0, or None"
         )
+    if not isinstance(parameters["positive"], bool | np.bool_):
+        raise ValueError(f"positive is {parameters['positive']!r}, expected True or False")
+    seed = parameters["random_state"]
+    if seed is not None and not isinstance(seed, np.random.RandomState):
+        _require("random_state", seed, Integral, lambda v: 0 <= v < 2**32, "a whole number from 0 to 2³² − 1, or None")
     if parameters["constant_features"] not in ("error", "keep"):
         raise ValueError(f"constant_features is {parameters['constant_features']!r}, expected 'error' or 'keep'")
 

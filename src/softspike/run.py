@@ -47,7 +47,10 @@ class RunFolder:
     def create(self, config: Mapping[str, Any]) -> "RunFolder":
         """Start a new run here and claim the folder; refuses a folder that already holds a run."""
         self.refuse_if_taken()
-        self.path.mkdir(parents=True, exist_ok=True)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunError(f"cannot make the folder {self.path} ({error.strerror}); choose another place") from error
         self.lock()
         self.refuse_if_taken()  # another process may have been quicker
         self.write_json("config.json", {"format": FORMAT, **config})

@@ -56,7 +56,7 @@ def test_divergence_equals_monte_carlo(name: str) -> None:
 
 
 def test_the_formulas_of_the_paper() -> None:
-    """PAPER.md §2, errata put right."""
+    """The paper's formulas, errata put right."""
     mu, scale = torch.tensor([-0.4, 0.0, 1.3]), torch.tensor([0.05, 0.1, 0.7])
     v, v0 = scale.square(), 0.1
     torch.testing.assert_close(

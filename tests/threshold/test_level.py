@@ -18,7 +18,7 @@ from softspike.threshold import (
     level_for_activity,
 )
 
-# PAPER.md §2: activity, Laplace(0, 0.1), Normal(0, variance 0.1).
+# Known values: activity, Laplace(0, 0.1), Normal(0, variance 0.1).
 TABLE = [(0.05, 0.2996, 0.6198), (0.10, 0.2303, 0.5201), (0.20, 0.1609, 0.4053), (0.50, 0.0693, 0.2133)]
 
 
@@ -95,7 +95,7 @@ def test_activity_of_the_shifted_laplace_is_the_closed_form() -> None:
     ids=["gaussian", "laplacian"],
 )
 def test_gamma_prior_alone_raises_activity(prior: torch.nn.Module, level: float, fixed: float, learned: float) -> None:
-    """Jensen, with the numbers of PAPER.md §2, to the digits printed there."""
+    """Jensen: a Gamma prior alone raises activity, 10 → 21 % and 8.2 → 16 % at the paper's levels."""
     law = ShiftedSoft(prior.law, level)
     prior_level = GammaLevel(3, 1, mean=level).prior
     assert float(prior_level.mean) == pytest.approx(level)

@@ -1,13 +1,31 @@
-"""What a linear generator answers."""
+"""What a generator answers, and what a linear one adds."""
 
 from abc import ABC, abstractmethod
 
 from torch import Tensor, nn
 
-__all__ = ["LinearGenerator"]
+__all__ = ["Generator", "LinearGenerator"]
 
 
-class LinearGenerator(nn.Module, ABC):
+class Generator(nn.Module, ABC):
+    """z (…, d) → x̂. Bounds on its parameters are a penalty, a constraint after each step, or neither."""
+
+    @abstractmethod
+    def forward(self, z: Tensor) -> Tensor: ...
+
+    @abstractmethod
+    def penalty(self) -> Tensor:
+        """Added to ½‖x − x̂‖², a scalar."""
+
+    def project_gradient(self) -> None:
+        """Called before each step, when gradients are there."""
+
+    @abstractmethod
+    def constrain(self) -> None:
+        """Called after each step."""
+
+
+class LinearGenerator(Generator):
     """x̂ = Az with A (D, d) in `atoms`; how its columns are kept in bounds is the subclass's business."""
 
     @property
@@ -17,14 +35,3 @@ class LinearGenerator(nn.Module, ABC):
 
     def forward(self, z: Tensor) -> Tensor:
         return z @ self.atoms.T
-
-    @abstractmethod
-    def penalty(self) -> Tensor:
-        """Added to ½‖x − Az‖², a scalar."""
-
-    def project_gradient(self) -> None:
-        """Called before each step, when gradients are there."""
-
-    @abstractmethod
-    def constrain(self) -> None:
-        """Called after each step."""

@@ -76,4 +76,4 @@ def _compose(plan: Plan, encoder: Encoder, base: Base, threshold: Threshold | No
         encoder, base.posterior, base.prior, dictionary, BestOf(plan.n_samples), threshold,
         beta=plan.beta, level_beta=0.1 * plan.beta,
     )  # fmt: skip
-    return Built(coder, adam_recipe(plan, 1e-3, 1e-2))
+    return Built(coder, adam_recipe(plan, 3e-4, 3e-3))

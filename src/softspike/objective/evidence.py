@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
-from torch import Generator, Tensor
+from torch import Generator as Random
+from torch import Tensor
 from torch.distributions import Distribution, Gamma, kl_divergence
 
-from softspike.generator import LinearGenerator
+from softspike.generator import Generator
 from softspike.posterior import Beliefs, SpikeSlab, noise, place
 from softspike.threshold import Threshold, ThresholdedLaw
 
@@ -53,11 +54,11 @@ class Evidence:
     level: Gamma | None  # q(λ|x), or None where the level is fixed
     prior: Distribution
     threshold: Threshold | None
-    generator: LinearGenerator
+    generator: Generator
     beta: Tensor | float
     level_beta: Tensor | float
 
-    def noise(self, n_samples: int, generator: Generator | None = None) -> Noise:
+    def noise(self, n_samples: int, generator: Random | None = None) -> Noise:
         base = noise(self.beliefs.sampled, n_samples, generator)
         return Noise(base, None if self.level is None else noise(self.level, n_samples, generator))
 

@@ -7,6 +7,7 @@ import torch
 from torch import Generator, Tensor
 from torch.distributions import HalfNormal, Normal
 
+from softspike.generator import LinearGenerator
 from softspike.objective.evidence import Evidence, Terms
 from softspike.objective.hard import hard_gaussian_moments
 from softspike.objective.samples import Objective
@@ -51,6 +52,8 @@ class ExpectedPlain(Objective):
 def _terms(
     evidence: Evidence, mean: Tensor, variance: Tensor, kl: Tensor, active: Tensor, slope: Tensor | None
 ) -> Terms:
+    if not isinstance(evidence.generator, LinearGenerator):
+        raise TypeError("the expected error is closed-form for a linear generator only; use a sampled objective")
     n_features = evidence.x.shape[-1]
     norms = evidence.generator.atoms.square().sum(0)
     residual = (evidence.x - evidence.generator(mean)).square().sum(-1)

@@ -16,8 +16,8 @@ def dictionary_order(components: np.ndarray, usage: np.ndarray | None = None) ->
 
 
 def picture_shape(n_features: int, image_shape: tuple[int, ...] | None = None) -> tuple[int, ...]:
-    """The shape atoms are drawn in: the data's own, a square where there is one, a bar of 8 rows otherwise."""
-    if image_shape:
+    """The shape atoms are drawn in: the data's own if it is a picture, a square where there is one, else one row."""
+    if image_shape and (len(image_shape) == 2 or (len(image_shape) == 3 and image_shape[2] in (1, 3))):
         return image_shape
     side = math.isqrt(n_features)
     return (side, side) if side * side == n_features else (1, n_features)

@@ -1,6 +1,9 @@
 """Closed-form divergences between thresholded laws, registered with `torch.distributions.kl_divergence`.
 
-All are with respect to δ₀ + Lebesgue:  KL(q ‖ p) = P_q(0)·log(P_q(0)/P_p(0)) + ∫ q(z)·log(q(z)/p(z)) dz.
+Laplace: the shifted pair. Normal: the centred pair, the hard pair, and the hard laws against a spike-and-slab. Other
+pairs of one law over one base have no closed form here and say so. All are with respect to δ₀ + Lebesgue:
+
+    KL(q ‖ p) = P_q(0)·log(P_q(0)/P_p(0)) + ∫ q(z)·log(q(z)/p(z)) dz.
 """
 
 import math
@@ -16,7 +19,7 @@ from softspike.prior import divergence  # noqa: F401  (registers SpikeSlab ‖ S
 from softspike.threshold.centred import CentredSoft
 from softspike.threshold.hard import Hard, PositiveHard
 from softspike.threshold.law import ThresholdedLaw
-from softspike.threshold.partial import reflected
+from softspike.threshold.partial import NORMAL_PEAK, reflected
 from softspike.threshold.shifted import ShiftedSoft
 
 __all__ = ["as_spike_slab"]
@@ -94,7 +97,7 @@ def _above(q: Normal, p: Normal, point: Tensor) -> Tensor:
     """
     a, delta = (q.loc - point) / q.scale, q.loc - p.loc
     one = torch.special.ndtr(a)
-    first = torch.exp(-0.5 * a.square()) * 0.3989422804014327
+    first = torch.exp(-0.5 * a.square()) * NORMAL_PEAK
     second = one - a * first
     ratio, offset = q.scale / p.scale, delta / p.scale
     square = ratio.square() * second + 2 * ratio * offset * first + offset.square() * one

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.distributions import Laplace, Normal
 
 __all__ = [
+    "NORMAL_PEAK",
     "Base",
     "PartialMoments",
     "log_inside",
@@ -25,6 +26,9 @@ __all__ = [
 
 
 Base: TypeAlias = Any  # a symmetric law with `loc` and `scale`: Normal, Laplace, or one registered below
+
+
+NORMAL_PEAK = 1 / math.sqrt(2 * math.pi)  # φ(0)
 
 
 class PartialMoments(NamedTuple):
@@ -80,7 +84,7 @@ def _(base: Normal, point: Tensor) -> PartialMoments:
     m, sigma = base.loc - point, base.scale
     a = m / sigma
     above = torch.special.ndtr(a)
-    density = torch.exp(-0.5 * a.square()) * 0.3989422804014327
+    density = torch.exp(-0.5 * a.square()) * NORMAL_PEAK
     mean = (m * above + sigma * density).clamp_min(0)
     square = ((m.square() + sigma.square()) * above + m * sigma * density).clamp_min(0)
     return PartialMoments(above, mean, square)

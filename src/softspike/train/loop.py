@@ -42,7 +42,7 @@ class Diverged(RuntimeError):
     """Training stopped making sense: says at which step and why, and what is left of it."""
 
     def __init__(self, step: int, cause: str, left: str = ""):
-        remedy = "lower the learning rate or check the data's scale"
+        remedy = "lower the learning rate (a new run, in another folder) or check the data's scale"
         super().__init__("; ".join(filter(None, [f"training diverged at step {step}: {cause}", left, remedy])))
         self.step, self.cause = step, cause
 
