@@ -121,7 +121,7 @@ def bare_thresholded_laplacian(weights: Weights, setting: Setting) -> Step:
     inference = [weight.requires_grad_() for pair in layers for weight in pair]
     groups = [{"params": inference}, {"params": [atoms.requires_grad_()]}]
     optimizer = torch.optim.Adam(groups, lr=0.0)
-    rates = [one_cycle(peak, setting.n_steps, 0.05, 1 / 25, 4e-8) for peak in (1e-3, 1e-2)]
+    rates = [one_cycle(peak, setting.n_steps, 0.05, 1 / 25, 4e-8) for peak in (3e-4, 3e-3)]
     pace, beta = setting.n_steps / 240_000, 1e-2
 
     def loss_of(x: Tensor, t: int, random: Generator | None) -> Tensor:

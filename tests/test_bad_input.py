@@ -40,7 +40,8 @@ def bench(tmp_path_factory):
     (folder / "empty").mkdir()
     configs = {
         "unknown": {"n_component": 8}, "list": [1], "wrong": {"sparsity": "much"}, "boolean": {"n_active": True},
-        "seed": {"random_state": "abc"}, "half": {"random_state": 1.5}, "no": {"positive": "no"}, "gpu": {"device": "gpu"},
+        "seed": {"random_state": "abc"}, "half": {"random_state": 1.5}, "no": {"positive": "no"},
+        "gpu": {"device": "gpu"},
     }  # fmt: skip
     for name, content in configs.items():
         (folder / f"{name}.json").write_text(json.dumps(content))

@@ -105,10 +105,11 @@ def split(rows: Rows, n_components: int, seed: int) -> tuple[Rows, Rows]:
     """Rows to learn from, and rows kept aside to calibrate the sparsity on.
 
     Codes of rows that the dictionary was fitted to are a few per cent sparser than those of unseen ones, so the cut is
-    placed on rows training never saw: a tenth, at most 8192. Small sets cannot spare any and serve as both.
+    placed on rows training never saw: a tenth, at most 8192, but of small sets up to a quarter, because a few hundred
+    rows place it badly. Tiny sets cannot spare any and serve as both.
     """
     most = max(_CALIBRATION_NUMBERS // max(n_components, rows.n_features), 1)
-    n = min(len(rows) // 10, _CALIBRATION_ROWS, most)
+    n = min(max(len(rows) // 10, min(len(rows) // 4, 1000)), _CALIBRATION_ROWS, most)
     if n < _FEWEST_ROWS:
         return rows, SubsetRows(rows, torch.arange(min(len(rows), most)))
     dtype = torch.int32 if len(rows) < 2**31 else torch.int64
