@@ -32,8 +32,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     Parameters
     ----------
     n_components : number of dictionary atoms; None takes as many as there are features.
-    sparsity : target share of active components, in (0, 1). The dense methods, 'gaussian' and 'laplacian', have no zeros
-        and ignore it.
+    sparsity : target share of active components, in (0, 1); ignored by the dense methods, 'gaussian' and
+        'laplacian', whose codes have no zeros.
     n_active : target mean count of active components; overrides `sparsity`.
     method : a name of `softspike.methods.METHODS`, a composed `Coder`, or a function
         from a `Plan` to a `Built` (a coder and its recipe).

@@ -113,7 +113,7 @@ def _coder(parameters: dict[str, Any]) -> SparseCoder:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
             raise ValueError(f"unknown configuration key {name!r}; did you mean {near!r}? Known: {', '.join(known)}")
-    return SparseCoder(**{"verbose": False, **parameters})
+    return SparseCoder(**{**parameters, "verbose": False})  # the command shows its own progress
 
 
 def _continued(parameters: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
