@@ -1,4 +1,4 @@
-"""softspike: sparse codes with exact zeros, learned thresholds and honest probabilities.
+"""softspike: sparse codes with exact zeros, learned thresholds and closed-form probabilities.
 
     data → encoder → posterior → threshold → generator → objective → train → metric → report
 

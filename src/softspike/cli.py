@@ -13,7 +13,7 @@ from softspike import __version__
 
 app = typer.Typer(
     name="softspike", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
-    help="Sparse codes with exact zeros, learned thresholds and honest probabilities.",
+    help="Sparse codes with exact zeros, learned thresholds and closed-form probabilities.",
 )  # fmt: skip
 data_app = typer.Typer(no_args_is_help=True, help="About the data sets of the paper.")
 app.add_typer(data_app, name="data")
