@@ -3,6 +3,7 @@
 from softspike.train.loop import Diverged, Observer, Progress, train
 from softspike.train.order import batch_rows, step_random
 from softspike.train.recipe import GroupRecipe, Recipe
+from softspike.train.replicas import train_replicas
 from softspike.train.state import pack, unpack
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "pack",
     "step_random",
     "train",
+    "train_replicas",
     "unpack",
 ]
