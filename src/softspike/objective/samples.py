@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Generator
 
-from softspike.objective.evidence import Evidence, Terms
+from softspike.objective.evidence import Evidence, Noise, Terms
 
 __all__ = ["BestOf", "BestOfPlain", "MeanOf", "Objective"]
 
@@ -46,6 +46,11 @@ class BestOf(Objective):
             with torch.no_grad():
                 winner = evidence.misfit(evidence.codes(noise)).argmin(0)
             noise = noise.pick(winner)
+        return self.terms(evidence, noise)
+
+    @staticmethod
+    def terms(evidence: Evidence, noise: Noise) -> Terms:
+        """The loss of the one draw (1, B, …) per input that this noise gives, whoever chose it."""
         z = evidence.codes(noise)
         misfit, kl = evidence.misfit(z)[0], evidence.kl()
         return Terms(misfit + evidence.beta * kl, misfit, kl, _count(z)[0], evidence.unit)
