@@ -6,7 +6,7 @@ from functools import lru_cache
 import torch
 from torch import Generator, Tensor
 
-__all__ = ["batch_rows", "step_random"]
+__all__ = ["batch_rows", "epoch_order", "noise_key", "step_random"]
 
 
 def _mix(*numbers: int) -> int:
@@ -20,8 +20,14 @@ def step_random(seed: int, step: int, device: torch.device | str = "cpu") -> Gen
     return Generator(device=device).manual_seed(_mix(seed, 1, step))
 
 
+def noise_key(seed: int) -> int:
+    """The 63-bit key of the counter-based random numbers of a whole run."""
+    return _mix(seed, 3)
+
+
 @lru_cache(maxsize=1)
-def _epoch_order(seed: int, epoch: int, n_rows: int) -> Tensor:
+def epoch_order(seed: int, epoch: int, n_rows: int) -> Tensor:
+    """The permutation of the rows that one epoch follows."""
     # Four bytes a row where they suffice: the order of a long file of short rows can outweigh everything else held.
     dtype = torch.int32 if n_rows < 2**31 else torch.int64
     return torch.randperm(n_rows, generator=Generator().manual_seed(_mix(seed, 2, epoch)), dtype=dtype)
@@ -32,4 +38,4 @@ def batch_rows(seed: int, step: int, n_rows: int, batch_size: int) -> Tensor:
     size = min(batch_size, n_rows)
     per_epoch = n_rows // size
     epoch, index = divmod(step, per_epoch)
-    return _epoch_order(seed, epoch, n_rows)[index * size : (index + 1) * size]
+    return epoch_order(seed, epoch, n_rows)[index * size : (index + 1) * size]

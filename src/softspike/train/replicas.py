@@ -1,5 +1,6 @@
 """Many coders through one recipe."""
 
+import warnings
 from collections.abc import Sequence
 
 import torch
@@ -20,13 +21,29 @@ def train_replicas(
     seeds: Sequence[int],
     device: torch.device | str = "cpu",
     observers: Sequence[Observer] = (),
+    fused: bool | None = None,
 ) -> list[Diverged | None]:
-    """Train each coder in place, with its own seed, as `train` would alone: one after the other.
+    """Train each coder in place, with its own seed, as `train` would alone.
+
+    On a GPU the paper's models train together in one program of fused kernels; the others, and all on a CPU, one after
+    the other. `fused` True insists on the one program (NotFused says what has no kernel for it), False forbids it, and
+    None takes it where it can, with a warning where a GPU could have been used better.
 
     Returns for each coder what ended its training early, or None; one that diverges leaves the others alone.
     """
     if len(coders) != len(seeds):
         raise ValueError(f"{len(coders)} coders and {len(seeds)} seeds were given, expected one seed for each coder")
+    if fused or (fused is None and torch.device(device).type == "cuda"):
+        from softspike.train.fused import NotFused, train_fused  # needs Triton, which CPU builds of torch do not bring
+
+        try:
+            for coder in coders:
+                coder.to(device)
+            return train_fused(coders, rows, recipe, seeds=seeds, device=device, observers=observers)
+        except NotFused as why:
+            if fused:
+                raise
+            warnings.warn(f"{why}: these {len(coders)} coders train one after the other", stacklevel=2)
     ends: list[Diverged | None] = []
     for coder, seed in zip(coders, seeds, strict=True):
         try:

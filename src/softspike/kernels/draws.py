@@ -1,0 +1,166 @@
+"""Draws inside a kernel: the same numbers as `counter`, tile by tile. Device functions only."""
+
+import triton
+import triton.language as tl
+
+from softspike.kernels import counter
+
+__all__ = ["base_noise", "code_of", "gamma_noise", "pick_of", "spike_noise", "stacked"]
+
+# What a family of replicas samples: the base law itself, behind a threshold (fixed, Gamma), or a spike-and-slab.
+PLAIN, FIXED, GAMMA, SPIKE = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2), tl.constexpr(3)
+
+_BASE_STREAM = tl.constexpr(counter.BASE)
+_SPIKE_STREAM = tl.constexpr(counter.SPIKE)
+_BOOST_STREAM = tl.constexpr(counter.BOOST)
+_GAMMA_STREAM = tl.constexpr(counter.GAMMA)
+_ROUNDS = tl.constexpr(counter.ROUNDS)
+
+
+@triton.jit
+def _unit(word):
+    """(⌊word/2⁹⌋ + ½)·2⁻²³."""
+    return ((word >> 9).to(tl.float32) + 0.5) * 1.1920928955078125e-07
+
+
+@triton.jit
+def _words(seed, element, group, step, stream):
+    element = element.to(tl.uint32)
+    zero = element * 0
+    group, step, stream = zero + group.to(tl.uint32), zero + step.to(tl.uint32), zero + stream
+    return tl.philox(seed, element, group, step, stream.to(tl.uint32), _ROUNDS)
+
+
+@triton.jit
+def _normal(u, v):
+    """Box and Muller. sin and cos of 2πv by Taylor series of half the angle, which stays within ±π/2: error < 1e-7.
+
+    The library's own reduce any angle, at several times the cost.
+    """
+    half = 3.141592653589793 * (v - 0.5)
+    t = half * half
+    s = 1.0 + t * (-0.16666666666666666 + t * (0.008333333333333333 + t * (-0.0001984126984126984
+        + t * (2.7557319223985893e-06 - t * 2.505210838544172e-08))))  # fmt: skip
+    c = 1.0 + t * (-0.5 + t * (0.041666666666666664 + t * (-0.001388888888888889
+        + t * (2.48015873015873e-05 + t * (-2.755731922398589e-07 + t * 2.08767569878681e-09)))))  # fmt: skip
+    s = half * s
+    radius = tl.sqrt(-2.0 * tl.log(u))
+    return radius * (s * s - c * c), radius * (-2.0 * s * c)
+
+
+@triton.jit
+def _laplace(u):
+    centred = u - 0.5
+    size = -tl.log(tl.maximum(1.0 - 2.0 * tl.abs(centred), 1e-6))
+    return tl.where(centred > 0, size, tl.where(centred < 0, -size, 0.0))
+
+
+@triton.jit
+def base_noise(seed, element, group, step, LAPLACE: tl.constexpr):
+    """Standard noise of samples 4·group … 4·group + 3: one Philox call for four numbers."""
+    a, b, c, d = _words(seed, element, group, step, _BASE_STREAM)
+    a, b, c, d = _unit(a), _unit(b), _unit(c), _unit(d)
+    if LAPLACE:
+        return _laplace(a), _laplace(b), _laplace(c), _laplace(d)
+    else:
+        e, f = _normal(a, b)
+        g, h = _normal(c, d)
+        return e, f, g, h
+
+
+@triton.jit
+def _logistic(u):
+    u = tl.minimum(tl.maximum(u, 1e-6), 1.0 - 1e-6)
+    return tl.log(u / (1.0 - u))
+
+
+@triton.jit
+def spike_noise(seed, element, group, step):
+    """Standard logistic noise of samples 4·group … 4·group + 3."""
+    a, b, c, d = _words(seed, element, group, step, _SPIKE_STREAM)
+    return _logistic(_unit(a)), _logistic(_unit(b)), _logistic(_unit(c)), _logistic(_unit(d))
+
+
+@triton.jit
+def _proposal(value, pending, d, slope, x, w):
+    """One proposal d·(1 + x/√(9d))³ of Gamma(d + ⅓): the value where it is taken, and what is still pending."""
+    root = 1.0 + x * slope
+    cube = root * root * root
+    bound = 0.5 * x * x + d - d * cube + d * tl.log(tl.maximum(cube, 1e-30))
+    accepted = (pending > 0) & (root > 0) & (tl.log(w) < bound)
+    return tl.where(accepted, d * cube, value), tl.where(accepted, 0, pending)
+
+
+@triton.jit
+def _proposals(seed, element, group, step, stream, d, slope, g0, p0, g1, p1, g2, p2, g3, p3):
+    """One proposal for each of four draws: two Philox calls."""
+    a, b, c, e = _words(seed, element, group, step, stream)
+    x, y = _normal(_unit(a), _unit(b))
+    g0, p0 = _proposal(g0, p0, d, slope, x, _unit(c))
+    g1, p1 = _proposal(g1, p1, d, slope, y, _unit(e))
+    a, b, c, e = _words(seed, element, group, step, stream + 1)
+    x, y = _normal(_unit(a), _unit(b))
+    g2, p2 = _proposal(g2, p2, d, slope, x, _unit(c))
+    g3, p3 = _proposal(g3, p3, d, slope, y, _unit(e))
+    return g0, p0, g1, p1, g2, p2, g3, p3
+
+
+@triton.jit
+def gamma_noise(seed, alpha, element, group, step):
+    """Gamma(α, 1) draws of samples 4·group … 4·group + 3, as `counter.standard_gamma`.
+
+    Two rounds of proposals leave one element in thousands without a value; the loop is for those.
+    """
+    d = tl.where(alpha < 1.0, alpha + 1.0, alpha) - 0.3333333333333333
+    slope = 1.0 / tl.sqrt(9.0 * d)
+    g, p = d * 0.0, (d * 0.0 + 1.0).to(tl.int32)
+    g0, p0, g1, p1, g2, p2, g3, p3 = _proposals(
+        seed, element, group, step, _GAMMA_STREAM, d, slope, g, p, g, p, g, p, g, p
+    )
+    g0, p0, g1, p1, g2, p2, g3, p3 = _proposals(
+        seed, element, group, step, _GAMMA_STREAM + 2, d, slope, g0, p0, g1, p1, g2, p2, g3, p3
+    )
+    stream = _GAMMA_STREAM + 4
+    # A shape that is not finite is never accepted; the loop must end all the same.
+    while (tl.max(tl.max(p0 + p1 + p2 + p3, 1), 0) > 0) & (stream < 256):
+        g0, p0, g1, p1, g2, p2, g3, p3 = _proposals(
+            seed, element, group, step, stream, d, slope, g0, p0, g1, p1, g2, p2, g3, p3
+        )
+        stream += 2
+    if tl.min(tl.min(alpha, 1), 0) < 1.0:
+        a, b, c, e = _words(seed, element, group, step, _BOOST_STREAM)
+        g0, g1 = _boosted(g0, alpha, a), _boosted(g1, alpha, b)
+        g2, g3 = _boosted(g2, alpha, c), _boosted(g3, alpha, e)
+    return g0, g1, g2, g3
+
+
+@triton.jit
+def _boosted(g, alpha, word):
+    return tl.where(alpha < 1.0, g * tl.exp(tl.log(_unit(word)) / alpha), g)
+
+
+@triton.jit
+def code_of(noise, location, scale, extra, unit, FORM: tl.constexpr):
+    """z from one draw's noise: s = location + scale·noise, then the threshold at extra·unit, or the spike at extra."""
+    moved = scale * noise
+    if FORM == PLAIN:
+        return location + moved
+    elif FORM == SPIKE:
+        return tl.where(extra > 0, location + moved, 0.0)
+    else:
+        level = extra * unit
+        kept = tl.where(moved > 0, moved - level, moved + level) + location
+        return tl.where(tl.abs(moved) > level, kept, 0.0)
+
+
+@triton.jit
+def pick_of(a, b, c, d, lane):
+    """The lane-th of four tiles, row by row."""
+    return tl.where(lane == 0, a, tl.where(lane == 1, b, tl.where(lane == 2, c, d)))
+
+
+@triton.jit
+def stacked(a, b, c, d, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """Four (ROWS, COLUMNS) tiles as one of 4·ROWS rows."""
+    four = tl.permute(tl.join(tl.join(a, c), tl.join(b, d)), (2, 3, 0, 1))
+    return tl.reshape(four, (4 * ROWS, COLUMNS))
