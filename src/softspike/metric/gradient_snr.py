@@ -1,0 +1,52 @@
+"""The signal-to-noise ratio of gradients over repeated draws (Rainforth et al., 2018), in constant memory."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+__all__ = ["gradient_snr", "snr_floor"]
+
+
+class _Moments:
+    """Welford's running mean and sum of squared deviations, where the gradients live."""
+
+    def __init__(self, like: Tensor):
+        self.count, self.mean, self.squares = 0, torch.zeros_like(like), torch.zeros_like(like)
+
+    def update(self, value: Tensor) -> None:
+        self.count += 1
+        delta = value - self.mean
+        self.mean += delta / self.count
+        self.squares += delta * (value - self.mean)
+
+    def ratio(self) -> Tensor:
+        """|mean|/(std + 1e-9); the guard is the published one, and gives parameters without gradient the ratio 0."""
+        return self.mean.abs() / ((self.squares / max(self.count - 1, 1)).sqrt() + 1e-9)
+
+
+def gradient_snr(
+    loss: Callable[[int], Tensor], parameters: Mapping[str, Sequence[Tensor]], n_passes: int = 1000
+) -> dict[str, float]:
+    """mean over parameters of |E ∇L|/σ(∇L), for each named group; loss(pass) draws anew at every call.
+
+    Two numbers per parameter are kept, however many passes there are.
+    """
+    flat = [p for group in parameters.values() for p in group]
+    moments = [_Moments(p.detach().double()) for p in flat]
+    for number in range(n_passes):
+        gradients = torch.autograd.grad(loss(number), flat, allow_unused=True)
+        for moment, parameter, gradient in zip(moments, flat, gradients, strict=True):
+            moment.update(torch.zeros_like(parameter).double() if gradient is None else gradient.double())
+    ratios, first, means = [moment.ratio() for moment in moments], 0, {}
+    for name, group in parameters.items():
+        own = ratios[first : first + len(group)]
+        first += len(group)
+        means[name] = float(torch.cat([ratio.flatten() for ratio in own]).mean())
+    return means
+
+
+def snr_floor(n_passes: int) -> float:
+    """√(2/πn): what n passes report on average for a parameter whose gradient is nothing but (Gaussian) noise."""
+    return math.sqrt(2 / (math.pi * n_passes))
