@@ -32,7 +32,7 @@ ARROW = [
     ["methods"],
     ["parameters"],
     ["fitting"],
-    ["stream", "inference"],
+    ["stream", "inference", "reproduce"],
     ["estimator"],
     ["jobs"],
     ["cli"],

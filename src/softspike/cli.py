@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from softspike import __version__
+from softspike.reproduce.command import add_commands
 
 app = typer.Typer(
     name="softspike", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
@@ -17,6 +18,8 @@ app = typer.Typer(
 )  # fmt: skip
 data_app = typer.Typer(no_args_is_help=True, help="About the data sets of the paper.")
 app.add_typer(data_app, name="data")
+reproduce_app = typer.Typer(no_args_is_help=True, help="The paper's tables and figures, with its numbers beside ours.")
+app.add_typer(reproduce_app, name="reproduce")
 
 
 def _unset(text: str) -> Any:
@@ -160,6 +163,9 @@ def olshausen(path: Annotated[Path, typer.Argument(help="IMAGES.mat or an npy of
         print(EXPLANATION)
         images = load_olshausen(path)
         print(f"{path}: verified, {len(images)} images of {images.shape[1]}×{images.shape[2]}.")
+
+
+add_commands(reproduce_app, _plain_errors)
 
 
 def _config_file(path: Path | None) -> dict[str, Any]:

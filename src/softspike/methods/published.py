@@ -59,7 +59,8 @@ EQUATIONS = Conventions(StraightThrough(), logit_of_rate, spike_slab_start=0.0, 
 class Study:
     """The study's sizes. The defaults are the paper's: 300 epochs of 80,000 patches of 16×16, batches of 100.
 
-    A shorter run compresses time: warm-ups, temperature and decays pass `pace` times as fast.
+    A shorter run anneals the dictionary's rate as far, only faster. Warm-ups and temperature keep their published
+    steps as long as they end in the first quarter of the run, and are compressed into it where they would not.
     """
 
     n_features: int = 256
@@ -74,9 +75,14 @@ class Study:
         """This study's length in published ones."""
         return self.n_steps / 240_000
 
+    @property
+    def warm_up_pace(self) -> float:
+        """The published warm-ups end after 6,000 steps."""
+        return min(1.0, self.n_steps / (4 * 6000))
+
     def ramp(self, start: float, slope: float, delay: int = 0) -> Ramp:
         """A warm-up with the published slope per step and delay in steps."""
-        return Ramp(start, slope / self.pace, round(delay * self.pace))
+        return Ramp(start, slope / self.warm_up_pace, round(delay * self.warm_up_pace))
 
 
 def published_recipe(study: Study) -> Recipe:
@@ -106,7 +112,7 @@ def _spike_and_slab(study: Study, conventions: Conventions) -> tuple[Posterior, 
         study.widths[-1],
         study.n_components,
         warm_up=study.ramp(conventions.spike_slab_start, 2e-4, 1500),
-        temperature=Exponential(1.0, 0.9995 ** (1 / study.pace), 0.5),
+        temperature=Exponential(1.0, 0.9995 ** (1 / study.warm_up_pace), 0.5),
         read_spike=conventions.read_spike,
     )
     return posterior, SpikeSlabPrior(0.1, 0.1)

@@ -12,8 +12,9 @@ __all__ = ["gradient_snr", "snr_floor"]
 class _Moments:
     """Welford's running mean and sum of squared deviations, where the gradients live."""
 
-    def __init__(self, like: Tensor):
-        self.count, self.mean, self.squares = 0, torch.zeros_like(like), torch.zeros_like(like)
+    def __init__(self, size: int, device: torch.device):
+        self.count = 0
+        self.mean, self.squares = torch.zeros(2, size, dtype=torch.float64, device=device)
 
     def update(self, value: Tensor) -> None:
         self.count += 1
@@ -34,17 +35,13 @@ def gradient_snr(
     Two numbers per parameter are kept, however many passes there are.
     """
     flat = [p for group in parameters.values() for p in group]
-    moments = [_Moments(p.detach().double()) for p in flat]
+    sizes = [sum(p.numel() for p in group) for group in parameters.values()]
+    moments = _Moments(sum(sizes), flat[0].device)
     for number in range(n_passes):
-        gradients = torch.autograd.grad(loss(number), flat, allow_unused=True)
-        for moment, parameter, gradient in zip(moments, flat, gradients, strict=True):
-            moment.update(torch.zeros_like(parameter).double() if gradient is None else gradient.double())
-    ratios, first, means = [moment.ratio() for moment in moments], 0, {}
-    for name, group in parameters.items():
-        own = ratios[first : first + len(group)]
-        first += len(group)
-        means[name] = float(torch.cat([ratio.flatten() for ratio in own]).mean())
-    return means
+        gradients = torch.autograd.grad(loss(number), flat, allow_unused=True, materialize_grads=True)
+        moments.update(torch.cat([gradient.flatten() for gradient in gradients]).double())
+    shares = moments.ratio().split(sizes)
+    return {name: float(share.mean()) for name, share in zip(parameters, shares, strict=True)}
 
 
 def snr_floor(n_passes: int) -> float:

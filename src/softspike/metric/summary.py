@@ -8,13 +8,11 @@ from torch import Tensor
 from softspike.coder import Coder
 from softspike.data import Rows, RunningMoments
 from softspike.data.chunks import chunks
+from softspike.metric.matched import pursuable
 from softspike.metric.reconstruction import explained_share, explained_variance, pca_explained_variance
 from softspike.solver import omp_at_mean_count
 
 __all__ = ["Baselines", "Summary", "baselines", "summarise"]
-
-# Entries of the bases and triangles that batched pursuits hold: 2²⁶ floats are a quarter of a gigabyte.
-_PURSUIT_NUMBERS = 2**26
 
 
 class Summary(NamedTuple):
@@ -63,8 +61,7 @@ def summarise(coder: Coder, rows: Rows, device: torch.device | str = "cpu") -> S
 def baselines(coder: Coder, x: Tensor, mean_active: float) -> Baselines:
     """PCA and OMP at the mean count `mean_active`, on the first rows of x where pursuing all would take gigabytes."""
     atoms = coder.generator.atoms.detach()
-    longest = min(int(8 * mean_active) + 8, *atoms.shape)  # the atoms that a pursuit may hold for one sample
-    x = x[: max(_PURSUIT_NUMBERS // (longest * (longest + len(atoms))), 1)]
+    x = pursuable(x, atoms, mean_active)
     codes = omp_at_mean_count(x, atoms, mean_active)
     return Baselines(
         len(x), pca_explained_variance(x, max(round(mean_active), 1)), explained_variance(x, codes @ atoms.T)

@@ -1,0 +1,23 @@
+"""matplotlib figures, saved without a display."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = ["figure_saved"]
+
+
+@contextmanager
+def figure_saved(path: Path, n_rows: int, n_columns: int, size: tuple[float, float], note: str) -> Iterator[Any]:
+    """Axes to draw on, as a flat array; written to `path` with the note beneath when the block ends."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)
+    yield np.atleast_1d(figure.subplots(n_rows, n_columns)).ravel()
+    figure.supxlabel(note, fontsize=8, color="0.4")
+    figure.savefig(path, dpi=110, metadata={"Software": None})

@@ -1,0 +1,94 @@
+"""What is trained: a method, how it samples, whose conventions, which seed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from softspike.methods.plan import Built
+from softspike.methods.published import EQUATIONS, PUBLISHED, SCRIPTS, Builder, Conventions, Study, build_published
+from softspike.objective import BestOf, ImportanceWeighted, MeanOf, Objective
+from softspike.threshold import Subgradient
+
+__all__ = ["BEST", "FISTA", "MEAN", "METHODS", "VARIANTS", "WEIGHTED", "Cell", "Method", "Sampling", "Variant"]
+
+
+@dataclass(frozen=True)
+class Method:
+    name: str
+    title: str
+    build: Builder
+    departs: bool = True  # whether paper and scripts differ for it
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How the J samples of an input become its loss."""
+
+    name: str
+    title: str
+    objective: Callable[[int], Objective]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Conventions, by the name they have on disk and on the command line."""
+
+    name: str
+    title: str
+    conventions: Conventions
+
+    def with_subgradient(self) -> "Variant":
+        """The same with the plain subgradient through the threshold."""
+        conventions = replace(self.conventions, gradient=Subgradient())
+        return Variant(f"{self.name}-subgradient", f"{self.title}, subgradient", conventions)
+
+
+_TITLES = {
+    "fista": "FISTA",
+    "gaussian": "Gaussian",
+    "laplacian": "Laplacian",
+    "spike-and-slab": "Spike-and-slab",
+    "thresholded-gaussian": "Thresholded Gaussian",
+    "thresholded-gaussian-gamma": "Thresholded Gaussian + Gamma",
+    "thresholded-laplacian": "Thresholded Laplacian",
+    "thresholded-laplacian-gamma": "Thresholded Laplacian + Gamma",
+}
+METHODS = {
+    name: Method(name, title, PUBLISHED[name], departs=name not in ("fista", "gaussian"))
+    for name, title in _TITLES.items()
+}
+FISTA = METHODS["fista"]
+
+BEST = Sampling("max", "max-ELBO", BestOf)
+MEAN = Sampling("mean", "average", MeanOf)
+WEIGHTED = Sampling("iw", "importance-weighted", ImportanceWeighted)
+
+VARIANTS = {
+    "scripts": Variant("scripts", "the published scripts' conventions", SCRIPTS),
+    "equations": Variant("equations", "the paper's equations", EQUATIONS),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One trained model of the study. What makes no difference to a method is left out of its name."""
+
+    method: Method
+    sampling: Sampling
+    n_samples: int  # J
+    variant: Variant
+    seed: int
+
+    @property
+    def name(self) -> str:
+        variant = [self.variant.name] if self.method.departs else []
+        sampled = [] if self.method is FISTA else [f"{self.sampling.name}{self.n_samples}"]
+        return ".".join([self.method.name, *variant, *sampled, f"s{self.seed}"])
+
+    @property
+    def row(self) -> tuple[str, int | None]:
+        """(method, J), as the paper's tables are indexed."""
+        return self.method.name, None if self.method is FISTA else self.n_samples
+
+    def build(self, study: Study) -> Built:
+        objective = self.sampling.objective(self.n_samples)
+        return build_published(self.method.build, study, self.variant.conventions, objective, self.seed)

@@ -1,0 +1,75 @@
+"""softspike reproduce …: heavy imports wait until a command runs."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+__all__ = ["add_commands"]
+
+HELP = {
+    "table1": "Table 1: FISTA and seven variational methods, J = 1 and 20, with the audit of every measure.",
+    "table2": "Table 2: straight-through against subgradient: collapse and divergence.",
+    "snr": "Signal-to-noise ratio of the gradients of inference network and generator.",
+    "jaccard": "Support consistency of average, max and importance-weighted training.",
+    "dictionaries": "The learned dictionaries, one picture each.",
+}
+
+
+def _option(text: str, *names: str) -> Any:
+    return typer.Option(*names, help=text, show_default=False)
+
+
+Out = Annotated[Path, _option("The folder to write; a second call goes on where the first stopped.", "--out", "-o")]
+Data = Annotated[Path | None, _option("The Olshausen–Field images: IMAGES.mat or npy.")]
+Quick = Annotated[bool, _option("A small version on embedded photographs: minutes on 2 cores.", "--quick")]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+Seeds = Annotated[str | None, _option("Seeds, with commas (default: 0,1337,747; quick: 0).")]
+Steps = Annotated[int | None, _option("Training steps (default: the paper's 240,000; quick: 2,000).")]
+Conventions = Annotated[str | None, _option("scripts, equations (the paper's) or both (default; quick: scripts).")]
+Methods = Annotated[str | None, _option("Only these methods, with commas (tables over methods).")]
+Together = Annotated[int | None, _option("Models trained at once (default: 1; on a GPU all that fit together).")]
+Cells = Annotated[Path | None, _option("Where trained models are kept (default: OUT/cells).")]
+Others = Annotated[list[Path] | None, _option("Also count what these folders have measured.", "--from")]
+Minutes = Annotated[float | None, _option("Stop before this many minutes have passed; go on later.")]
+TrainOnly = Annotated[bool, _option("Train and save; measure later, perhaps elsewhere.", "--train-only")]
+
+
+def add_commands(app: typer.Typer, plain_errors: Callable[..., AbstractContextManager[None]]) -> None:
+    """One command for each table and figure, all with the same options, and one for the page of results."""
+    for name, text in HELP.items():
+        app.command(name, help=text)(_command(name, plain_errors))
+    app.command("page", help="Write the page of results from what has been measured.")(_page(plain_errors))
+
+
+def _command(what: str, plain_errors: Callable[..., AbstractContextManager[None]]) -> Callable[..., None]:
+    def command(
+        out: Out, data: Data = None, quick: Quick = False, device: Device = "auto", seeds: Seeds = None,
+        steps: Steps = None, conventions: Conventions = None, methods: Methods = None, together: Together = None,
+        cells: Cells = None, others: Others = None, limit_minutes: Minutes = None, train_only: TrainOnly = False,
+    ) -> None:  # fmt: skip
+        with plain_errors(out, "; run the same command again to go on where it stopped"):
+            from softspike.reproduce.job import Asked, reproduce_job
+
+            asked = Asked(
+                out, data, quick, device, seeds, steps, conventions, methods, together, cells, others or (),
+                limit_minutes, train_only,
+            )  # fmt: skip
+            reproduce_job(what, asked)
+
+    return command
+
+
+def _page(plain_errors: Callable[..., AbstractContextManager[None]]) -> Callable[..., None]:
+    def command(
+        results: Annotated[list[Path], typer.Argument(help="Folders that reproduce wrote.")],
+        page: Annotated[Path, typer.Option("--out", "-o", help="The page to write; pictures go beside it.")],
+    ) -> None:
+        with plain_errors():
+            from softspike.reproduce.page import write_page
+
+            write_page(results, page)
+
+    return command

@@ -1,0 +1,78 @@
+"""From the figures of cells to the rows of a table: means over seeds, written out."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import mean, stdev
+from typing import Any
+
+from softspike.reproduce.cell import Cell
+
+__all__ = ["Measured", "off_by", "rows_of", "short"]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The cells of one row, which differ in their seed alone, and what was measured of them."""
+
+    cell: Cell  # the first of them
+    records: Sequence[Mapping[str, Any]]
+
+    @property
+    def good(self) -> list[Mapping[str, Any]]:
+        """Those whose training did not diverge."""
+        return [record for record in self.records if not record["training"]["diverged"]]
+
+    @property
+    def diverged(self) -> int:
+        return len(self.records) - len(self.good)
+
+    def values(self, path: str) -> list[float]:
+        """One number per good seed; `path` is dotted, as in 'loss.total'."""
+        found = (_at(record["figures"], path) for record in self.good)
+        return [float(value) for value in found if value is not None]
+
+    def mean(self, path: str) -> float | None:
+        values = self.values(path)
+        return mean(values) if values else None
+
+    def spread(self, path: str) -> float | None:
+        values = self.values(path)
+        return stdev(values) if len(values) > 1 else None
+
+    def text(self, path: str, digits: int = 3) -> str:
+        """The mean, with the standard deviation over seeds where there are several."""
+        if self.mean(path) is None:
+            return "diverged" if self.records and not self.good else "–"
+        spread = self.spread(path)
+        return short(self.mean(path), digits) + ("" if spread is None else f" ± {short(spread, 2)}")
+
+
+def _at(figures: Any, path: str) -> Any:
+    for name in path.split("."):
+        figures = None if figures is None else figures[name]
+    return figures
+
+
+def rows_of(cells: Iterable[Cell], measured: Mapping[str, Any]) -> list[Measured]:
+    """The cells that have been measured, seeds gathered into rows, in the order of the cells."""
+    rows: dict[tuple[Any, ...], list[Cell]] = {}
+    for cell in cells:
+        if cell.name in measured:
+            rows.setdefault((cell.row, cell.variant.name, cell.sampling.name), []).append(cell)
+    return [Measured(group[0], [measured[cell.name] for cell in group]) for group in rows.values()]
+
+
+def short(value: float | None, digits: int = 3) -> str:
+    """`digits` significant ones, without an exponent; – for None."""
+    if value is None:
+        return "–"
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    decimals = max(digits - 1 - math.floor(math.log10(abs(value))), 0)
+    return f"{value:.{decimals}f}"
+
+
+def off_by(ours: float | None, theirs: float | None) -> str:
+    """The relative deviation from the paper, as in +1.2 %."""
+    return "–" if ours is None or not theirs else f"{100 * (ours / theirs - 1):+.1f} %"

@@ -1,0 +1,81 @@
+"""The figure of gradient signal-to-noise ratios: Gaussian, spike-and-slab and thresholded Laplacian."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from softspike.coder import Coder
+from softspike.model import VariationalCoder
+from softspike.report.grid import Grid
+from softspike.report.plot import figure_saved
+from softspike.reproduce.cell import BEST, METHODS, Cell
+from softspike.reproduce.experiment import Atoms, Experiment, Report, Scope
+from softspike.reproduce.gradients import snr_figures
+from softspike.reproduce.paper import SNR
+from softspike.reproduce.rows import Measured, off_by, short
+from softspike.reproduce.setting import Data, Setting
+
+__all__ = ["GradientSnr"]
+
+_METHODS = ("gaussian", "spike-and-slab", "thresholded-laplacian")
+_COLUMNS = [
+    "method", "conventions", "J", "inference network", "paper", "off by", "generator", "paper", "off by", "noise alone",
+]  # fmt: skip
+
+_NOTE = """\
+Each parameter's |mean|/(std + 1e-9) of the gradient over passes with new draws. A gradient of pure noise scores √(2/πn)
+after n passes, the last column: what is near it has not been told apart from noise."""
+
+
+class GradientSnr(Experiment):
+    name, title, kind = "snr", "Gradient signal-to-noise ratio", "snr"
+
+    def cells(self, scope: Scope) -> list[Cell]:
+        found: dict[str, Cell] = {}
+        for variant in scope.variants:
+            for name in _METHODS:
+                for n_samples in (1, scope.setting.many_samples):
+                    for seed in scope.seeds:
+                        cell = Cell(METHODS[name], BEST, n_samples, variant, seed)
+                        found.setdefault(cell.name, cell)
+        return list(found.values())
+
+    def measure(self, coder: Coder, cell: Cell, data: Data, setting: Setting) -> Mapping[str, Any]:
+        assert isinstance(coder, VariationalCoder)
+        return snr_figures(coder, data, setting)
+
+    def report(self, rows: Sequence[Measured], setting: Setting) -> Report:
+        passes = rows[0].good[0]["figures"]["passes"] if rows and rows[0].good else setting.snr_passes
+        note = f"{passes:,} passes on fixed batches, averaged over parameters and batches. {_NOTE}"
+        lines = [_row(row, setting) for row in rows]
+        return Report([Grid("Gradient signal-to-noise ratio", _COLUMNS, lines, [note])], [])
+
+    def draw(self, rows: Sequence[Measured], setting: Setting, path: Path, atoms: Atoms) -> list[Path]:
+        with figure_saved(path, 1, 2, (12, 4.5), setting.label) as both:
+            for axes, part in zip(both, ("inference", "generator"), strict=True):
+                labels = [_label(row) for row in rows]
+                axes.bar(range(len(rows)), [row.mean(part) or 0.0 for row in rows], 0.6, label="here", color="C0")
+                papers = [SNR.get((row.cell.method.name, row.cell.n_samples)) for row in rows]
+                known = [(i, getattr(p, part)) for i, p in enumerate(papers) if p is not None]
+                axes.plot(*zip(*known, strict=True), "k_", ms=18, label="paper") if known else None
+                if rows and rows[0].mean("floor"):
+                    axes.axhline(rows[0].mean("floor"), color="0.6", lw=1, ls=":", label="noise alone")
+                axes.set(title=f"{part}, gradient SNR", xticks=range(len(rows)))
+                axes.set_xticklabels(labels, rotation=60, ha="right", fontsize=7)
+                axes.legend(fontsize=8)
+        return [path]
+
+
+def _label(row: Measured) -> str:
+    whose = f" ({row.cell.variant.name})" if row.cell.method.departs else ""
+    return f"{row.cell.method.title}{whose}, J = {row.cell.n_samples}"
+
+
+def _row(row: Measured, setting: Setting) -> list[str]:
+    paper = SNR.get((row.cell.method.name, row.cell.n_samples))
+    cells = [row.cell.method.title, row.cell.variant.name if row.cell.method.departs else "–", str(row.cell.n_samples)]
+    for part in ("inference", "generator"):
+        theirs = None if paper is None else getattr(paper, part)
+        fair = off_by(row.mean(part), theirs) if setting.paper_like else "–"
+        cells += [row.text(part, 3), short(theirs, 3), fair]
+    return [*cells, short(row.mean("floor"), 2)]

@@ -1,0 +1,127 @@
+"""Table 1: FISTA and the seven variational methods at two numbers of samples."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from softspike.report.grid import Grid
+from softspike.reproduce import table1_figure
+from softspike.reproduce.cell import BEST, FISTA, Cell
+from softspike.reproduce.experiment import Atoms, Experiment, Report, Scope, variants_of
+from softspike.reproduce.paper import TABLE1
+from softspike.reproduce.rows import Measured, off_by, short
+from softspike.reproduce.setting import Setting
+from softspike.reproduce.verdict import verdicts
+
+__all__ = ["Table1", "published_grid", "right_grid"]
+
+# What a column shows, and the figure it is taken from with its digits.
+_RIGHT = {
+    "explained variance: one sample": ("one_sample.explained_variance", 3),
+    "best of J": ("best_sample.explained_variance", 3),
+    "without noise": ("deterministic.explained_variance", 3),
+    "active of best": ("best_sample.active", 3),
+    "active without noise": ("deterministic.active", 3),
+    "OMP at the count of best": ("matched.omp", 3),
+    "FISTA at that count": ("matched.fista", 3),
+    "bound, nats": ("bound", 4),
+    "total correlation, bits": ("total_correlation", 3),
+    "corrected MI, bits": ("multi_information.corrected", 2),
+    "Jaccard index": ("jaccard.index", 3),
+    "between inputs": ("jaccard.between_inputs", 3),
+}
+_RIGHT_NOTE = """\
+Explained variance and counts are of validation patches; OMP (one global tolerance) and FISTA run on the same dictionary
+at the mean count of the best sample. The bound is the importance-weighted one with K = 200 and the true mixed
+densities, in nats per patch. Total correlation is that of a Gaussian with the same correlations; corrected MI is the
+published estimator less its value on column-permuted codes: near 0 where the estimator has no power left. The Jaccard
+index compares the supports of 20 draws for one input; between inputs, those of draws for different inputs."""
+_PUBLISHED = [
+    "method", "J", "loss", "paper", "off by", "‖A‖ term", "z = 0", "MI, bits", "paper", "off by", "prior alone",
+    "paper's IWAE",
+]  # fmt: skip
+_PUBLISHED_NOTE = """\
+The loss is ½‖x−Az‖² + 20‖z‖₁ + 1e-3·‖A‖²; z = 0 is what coding nothing scores without the last term. Multi-information
+(MI) is Σ H(zᵢ) − H(z) of binned codes; prior alone is the same for draws from the prior, which have seen no data. The
+paper's IWAE column is no bound, and stands here for reference only."""
+
+
+class Table1(Experiment):
+    name, title = "table1", "Table 1: inference methods with a linear generator"
+
+    def cells(self, scope: Scope) -> list[Cell]:
+        found: dict[tuple[str, str], Cell] = {}
+        for variant in scope.variants:
+            for method in scope.methods:
+                for n_samples in (1, scope.setting.many_samples):
+                    for seed in scope.seeds:
+                        cell = Cell(method, BEST, n_samples, variant, seed)
+                        found.setdefault((cell.name, variant.name), cell)
+        return list(found.values())
+
+    def report(self, rows: Sequence[Measured], setting: Setting) -> Report:
+        grids = []
+        for variant in variants_of(rows):
+            own = [row for row in rows if row.cell.variant.name == variant.name]
+            grids += [right_grid(own, variant.title), published_grid(own, variant.title, setting)]
+        return Report(grids, verdicts(rows) if setting.paper_like else [])
+
+    def draw(self, rows: Sequence[Measured], setting: Setting, path: Path, atoms: Atoms) -> list[Path]:
+        table1_figure.draw(rows, setting, path)
+        return [path]
+
+
+def right_grid(rows: Sequence[Measured], whose: str) -> Grid:
+    """What tells good codes from bad ones."""
+    lines = [
+        [row.cell.method.title, _samples(row), *(_mean(row, path, digits) for path, digits in _RIGHT.values())]
+        for row in rows
+    ]
+    return Grid(f"Codes and their statistics ({whose})", ["method", "J", *_RIGHT], lines, [_RIGHT_NOTE])
+
+
+def published_grid(rows: Sequence[Measured], whose: str, setting: Setting) -> Grid:
+    """The paper's own measures, each with the baseline that it lacks."""
+    lost = [f"{row.cell.method.title}, J = {_samples(row)}: {row.diverged} of {len(row.records)}" for row in rows]
+    lost = [text for text, row in zip(lost, rows, strict=True) if row.diverged]
+    notes = [_PUBLISHED_NOTE, f"Diverged runs are left out of the means: {'; '.join(lost)}." if lost else ""]
+    notes = [note for note in [*notes, _short_runs(rows)] if note]
+    title = f"As published ({whose})"
+    return Grid(title, _PUBLISHED, [_published_row(row, setting) for row in rows], notes)
+
+
+def _published_row(row: Measured, setting: Setting) -> list[str]:
+    paper = TABLE1.get(row.cell.row)
+    loss, shared = row.mean("loss.total"), row.mean("multi_information.published")
+    fair = setting.paper_like and paper is not None
+    return [
+        row.cell.method.title,
+        _samples(row),
+        row.text("loss.total", 4),
+        short(paper.loss if paper else None, 3),
+        off_by(loss, paper.loss) if paper and fair else "–",
+        _mean(row, "loss.norm", 3),
+        _mean(row, "loss.zero", 3),
+        row.text("multi_information.published", 4),
+        short(paper.multi_information if paper else None, 3),
+        off_by(shared, paper.multi_information) if paper and fair else "–",
+        _mean(row, "prior_multi_information", 3),
+        short(paper.iwae if paper else None, 3),
+    ]
+
+
+def _short_runs(rows: Sequence[Measured]) -> str:
+    """Which rows were trained for other than the usual number of steps, where they differ."""
+    steps = {row.cell.method.title: row.records[0]["training"]["steps"] for row in rows}
+    usual = max(steps.values(), default=0)
+    shorter = [f"{title} ({n:,} steps)" for title, n in steps.items() if n < usual]
+    return f"Trained for fewer than {usual:,} steps: {', '.join(shorter)}." if shorter else ""
+
+
+def _samples(row: Measured) -> str:
+    return "–" if row.cell.method is FISTA else str(row.cell.n_samples)
+
+
+def _mean(row: Measured, path: str, digits: int) -> str:
+    if row.records and not row.good:
+        return "diverged"
+    return short(row.mean(path), digits)
