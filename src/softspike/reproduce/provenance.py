@@ -3,6 +3,7 @@
 import platform
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ def _device(device: torch.device) -> str:
     return f"CPU, {threads} thread{'s' if threads > 1 else ''}"
 
 
+@cache
 def _commit() -> str | None:
     """Of the checkout that the package runs from, with a + where files have changed; None outside a checkout."""
     try:

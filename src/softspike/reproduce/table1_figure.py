@@ -39,7 +39,8 @@ def draw(rows: Sequence[Measured], setting: Setting, path: Path) -> None:
         seen = list(dict.fromkeys(row.cell.method.name for row in rows))
         for name in seen:
             rate.plot([], [], "o", color=colours[name], label=METHODS[name].title)
-        rate.legend(fontsize=7)
+        if rows:
+            rate.legend(fontsize=7)
 
 
 def _marker(row: Measured) -> str:

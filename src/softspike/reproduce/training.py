@@ -48,10 +48,12 @@ def train_cells(
 
 def _groups(cells: Sequence[Cell], study: Study, together: int) -> Iterator[list[Cell]]:
     """Cells whose models have parameters of the same shapes and objectives of the same kind, `together` at a time."""
+    shapes: dict[str, Any] = {}  # of each method: they depend on nothing else
     alike: dict[Any, list[Cell]] = {}
     for cell in cells:
-        shapes = tuple(tuple(p.shape) for p in cell.build(study).coder.parameters())
-        alike.setdefault((shapes, cell.sampling.name), []).append(cell)
+        if cell.method.name not in shapes:
+            shapes[cell.method.name] = tuple(tuple(p.shape) for p in cell.build(study).coder.parameters())
+        alike.setdefault((shapes[cell.method.name], cell.sampling.name), []).append(cell)
     for group in alike.values():
         for first in range(0, len(group), together):
             yield group[first : first + together]

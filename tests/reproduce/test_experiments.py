@@ -1,0 +1,196 @@
+"""Every experiment at a tiny size: what is trained, what is measured, what is written, what is never done twice."""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from softspike.methods.published import Study
+from softspike.reproduce import job
+from softspike.reproduce.cell import BEST, METHODS, VARIANTS, Cell
+from softspike.reproduce.job import EXPERIMENTS, Asked, reproduce_job
+from softspike.reproduce.page import write_page
+from softspike.reproduce.paper import COLLAPSE, SNR, TABLE1
+from softspike.reproduce.setting import FULL, QUICK
+from softspike.reproduce.training import _groups
+
+TINY = replace(
+    QUICK, study=Study(n_features=64, n_components=24, n_steps=12, widths=(32, 16)), n_train=400, n_valid=100,
+    snr_passes=5, many_samples=3, most_samples=4,
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch):
+    monkeypatch.setattr(job, "QUICK", TINY)
+    monkeypatch.setattr("softspike.reproduce.page.QUICK", TINY)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """All five, one after the other in one folder, under both conventions."""
+    out = tmp_path_factory.mktemp("results")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(job, "QUICK", TINY)
+        for name in EXPERIMENTS:
+            reproduce_job(name, Asked(out, quick=True, device="cpu", conventions="both"))
+    return out
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_leaves_table_figures_and_numbers(results, name):
+    text = (results / f"{name}.md").read_text()
+    content = json.loads((results / f"{name}.json").read_text(), parse_constant=pytest.fail)
+    assert content["setting"]["label"] in text
+    assert "not the paper's setting" in text
+    assert content["command"].startswith("softspike ")
+    for table in content["tables"]:
+        assert table["rows"]
+        assert all(len(row) == len(table["columns"]) for row in table["rows"])
+    pictures = [results / f"{name}.png"] if name != "dictionaries" else list((results / name).glob("*.png"))
+    assert pictures
+    for picture in pictures:
+        with Image.open(picture) as image:
+            low, high = image.convert("L").getextrema()
+            assert high - low > 100
+    assert len(pictures) == (1 if name != "dictionaries" else 27)  # 7 methods × 2 J, those that depart twice, and FISTA
+
+
+def test_cells_are_shared_between_experiments(results):
+    """Table 1: FISTA, Gaussian × 2 J, and six methods × 2 J × 2 conventions; then only what it lacks."""
+    trained = {path.stem for path in (results / "cells").glob("*.safetensors")}
+    assert sum(".max" in name and "subgradient" not in name and "max4" not in name for name in trained) == 2 + 24
+    assert sum("subgradient" in name for name in trained) == 4  # Table 2
+    assert sum("mean" in name or ".iw" in name or "max4" in name for name in trained) == 2 * 5  # Jaccard
+    assert len(trained) == 1 + 26 + 4 + 10
+
+
+def test_the_right_measures_come_first_and_every_row_has_its_baselines(results):
+    tables = json.loads((results / "table1.json").read_text())["tables"]
+    assert [table["title"].split(" (")[0] for table in tables] == ["Codes and their statistics", "As published"] * 2
+    published = tables[1]
+    assert len(published["rows"]) == 15
+    zero = published["columns"].index("z = 0")
+    for row in published["rows"]:
+        assert float(row[zero]) == pytest.approx(32, rel=0.2)  # half of 64 standardised pixels
+    prior = [row[published["columns"].index("prior alone")] for row in published["rows"]]
+    assert prior[0] == "–"
+    assert all(float(value) > 0 for value in prior[1:])
+
+
+def test_the_figures_of_a_cell_are_whole_and_plausible(results):
+    measured = json.loads((results / "measured-audit.json").read_text(), parse_constant=pytest.fail)
+    record = measured["thresholded-laplacian.scripts.max3.s0"]
+    figures = record["figures"]
+    assert figures["one_sample"]["explained_variance"] < figures["best_sample"]["explained_variance"]
+    assert 0 < figures["best_sample"]["active"] < 24
+    loss = figures["loss"]
+    assert loss["total"] == pytest.approx(loss["misfit"] + loss["magnitude"] + loss["norm"])
+    assert 0 <= figures["jaccard"]["index"] <= 1
+    assert sum(figures["jaccard"]["histogram"]) == 100
+    assert figures["bound"] < 0
+    assert record["training"]["steps"] == 12
+    gaussian = measured["gaussian.max3.s0"]["figures"]
+    assert gaussian["matched"] is None  # dense: no sparse rival
+    fista = measured["fista.s0"]["figures"]
+    assert fista["bound"] is None
+    assert fista["matched"]["omp"] > fista["matched"]["fista"]
+    assert fista["matched"]["fista_active"] == pytest.approx(fista["best_sample"]["active"], rel=0.02)
+
+
+def test_nothing_is_done_twice(results, monkeypatch, capsys):
+    def never(*_, **__):
+        raise AssertionError("trained or measured again")
+
+    monkeypatch.setattr("softspike.reproduce.training.train_replicas", never)
+    monkeypatch.setattr("softspike.reproduce.audit.code_patches", never)
+    before = (results / "measured-audit.json").read_bytes()
+    reproduce_job("table1", Asked(results, quick=True, device="cpu", conventions="both"))
+    assert (results / "measured-audit.json").read_bytes() == before
+    assert "As published" in capsys.readouterr().out
+
+
+def test_measurements_of_another_folder_count(results, tmp_path, monkeypatch):
+    monkeypatch.setattr("softspike.reproduce.job.train_cells", lambda cells, *_: pytest.fail() if cells else None)
+    reproduce_job("table2", Asked(tmp_path / "new", quick=True, device="cpu", conventions="both", others=[results]))
+    assert (tmp_path / "new/table2.md").read_text() == (results / "table2.md").read_text()
+
+
+def test_a_diverged_cell_is_a_result(tmp_path, monkeypatch):
+    wild = replace(TINY, study=replace(TINY.study, beta=1e30))
+    monkeypatch.setattr(job, "QUICK", wild)
+    reproduce_job("table2", Asked(tmp_path, quick=True, device="cpu"))
+    measured = json.loads((tmp_path / "measured-audit.json").read_text())
+    assert all(record["training"]["diverged"]["step"] >= 1 for record in measured.values())
+    text = (tmp_path / "table2.md").read_text()
+    assert "1 of 1" in text
+    assert "the claim survives" in text
+    reproduce_job("table1", Asked(tmp_path, quick=True, device="cpu", methods="thresholded-laplacian"))
+    assert "Diverged runs are left out" in (tmp_path / "table1.md").read_text()
+
+
+def test_the_page_is_written_from_the_files_alone(results, tmp_path):
+    page = tmp_path / "docs/linear.md"
+    write_page([results], page)
+    text = page.read_text()
+    for experiment in EXPERIMENTS.values():
+        assert f"## {experiment.title}" in text
+    assert "Not measured yet" not in text
+    assert str(results) not in text
+    for link in re.findall(r"\]\(([^)]+\.png)\)", text):
+        assert (page.parent / link).is_file()
+    write_page([_only_config(results, tmp_path / "empty")], tmp_path / "empty.md")
+    assert (tmp_path / "empty.md").read_text().count("Not measured yet") == len(EXPERIMENTS)
+
+
+def _only_config(results, folder):
+    folder.mkdir()
+    (folder / "config.json").write_bytes((results / "config.json").read_bytes())
+    return folder
+
+
+def test_dictionaries_are_kept_in_one_small_file(results):
+    with np.load(results / "dictionaries.npz") as archive:
+        atoms = {name: archive[name] for name in archive.files}
+    assert {path.stem for path in (results / "cells").glob("*.safetensors")} == atoms.keys()
+    assert all(value.shape == (64, 24) and value.dtype == np.float16 for value in atoms.values())
+
+
+# ── the study's plan ──
+
+
+def full_cells(name):
+    scope = Asked(out=None).scope()  # type: ignore[arg-type]
+    assert scope.setting == FULL
+    return EXPERIMENTS[name].cells(scope)
+
+
+def test_the_full_study_is_the_papers():
+    cells = full_cells("table1")
+    assert {cell.row for cell in cells} == TABLE1.keys()
+    assert len({cell.name for cell in cells}) == 3 + 6 + 6 * 2 * 2 * 3
+    assert {cell.seed for cell in cells} == {0, 1337, 747}
+    assert {(cell.method.name, cell.n_samples) for cell in full_cells("snr")} == SNR.keys()
+    assert {cell.n_samples for cell in full_cells("table2")} == {n for _, n in COLLAPSE}
+    assert {cell.n_samples for cell in full_cells("jaccard")} == {20, 100}
+    assert "the paper:" not in FULL.label
+    assert "1,000 steps of 100 (the paper: 240,000)" in FULL.with_steps(1000).label
+
+
+def test_cells_of_one_shape_are_trained_together():
+    """Two heads, three, four, and FISTA; an objective of another kind apart."""
+    groups = list(_groups({cell.name: cell for cell in full_cells("table1")}.values(), Study(n_steps=1), 1000))
+    assert sorted(map(len, groups)) == [3, 12, 24, 6 + 3 * 12]
+    assert [len(group) for group in _groups(groups[1], Study(n_steps=1), 10)] == [10] * (len(groups[1]) // 10) + [2]
+    assert {cell.sampling.name for cell in next(_groups(full_cells("jaccard"), Study(n_steps=1), 1000))} == {"mean"}
+
+
+def test_names_leave_out_what_makes_no_difference():
+    scripts, equations = VARIANTS.values()
+    names = [Cell(METHODS["gaussian"], BEST, 20, variant, 0).name for variant in (scripts, equations)]
+    assert names == ["gaussian.max20.s0"] * 2
+    assert Cell(METHODS["fista"], BEST, 1, scripts, 7).name == "fista.s7"
+    assert Cell(METHODS["laplacian"], BEST, 1, equations, 0).name == "laplacian.equations.max1.s0"
