@@ -114,7 +114,9 @@ def test_nothing_is_done_twice(results, monkeypatch, capsys):
 
 
 def test_measurements_of_another_folder_count(results, tmp_path, monkeypatch):
-    monkeypatch.setattr("softspike.reproduce.job.train_cells", lambda cells, *_: pytest.fail() if cells else None)
+    monkeypatch.setattr(
+        "softspike.reproduce.job.train_cells", lambda cells, *_: pytest.fail("trained again") if cells else None
+    )
     reproduce_job("table2", Asked(tmp_path / "new", quick=True, device="cpu", conventions="both", others=[results]))
     assert (tmp_path / "new/table2.md").read_text() == (results / "table2.md").read_text()
 
