@@ -86,8 +86,11 @@ def _published(coder: Coder, x: Tensor, codes: Codes) -> dict[str, Any]:
 
 def jaccard_figures(coder: Coder, x: Tensor, n_draws: int = 20) -> dict[str, Any]:
     """Over the used components: the index of repeated draws, the same between draws for different inputs (what chance
-    gives), the published distance, and how the index spreads over inputs."""
+    gives), the published distance, and how the index spreads over inputs. None where no component is used."""
     used = used_components(coder.generator.atoms.detach())
+    if not bool(used.any()):  # nothing to be consistent about
+        nothing = dict.fromkeys(("index", "between_inputs", "published_distance"))
+        return {**nothing, "used_components": 0, "histogram": [0] * _HISTOGRAM}
     index, chance, distance = [], [], []
     for z in repeated_draws(coder, x, n_draws):
         kept = z[..., used]

@@ -39,6 +39,15 @@ class Dictionaries(Table1):
         notes = ["The last column is the mean over atoms of the largest |cosine| with another atom: 1 is repetition."]
         return Report([Grid("Dictionaries", _COLUMNS, [_row(row) for row in rows], notes)], [])
 
+    def pictured(self, rows: Sequence[Measured]) -> Sequence[Measured]:
+        """One per method: the largest J, the conventions that come first."""
+        chosen: dict[str, Measured] = {}
+        for row in rows:
+            before = chosen.setdefault(row.cell.method.name, row)
+            if row.cell.variant == before.cell.variant and row.cell.n_samples > before.cell.n_samples:
+                chosen[row.cell.method.name] = row
+        return list(chosen.values())
+
     def draw(self, rows: Sequence[Measured], setting: Setting, path: Path, atoms: Atoms) -> list[Path]:
         """A mosaic for each row, of its first seed, sorted by norm; in a folder of that name."""
         folder = path.with_suffix("")

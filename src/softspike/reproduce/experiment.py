@@ -53,6 +53,10 @@ class Experiment(ABC):
     @abstractmethod
     def report(self, rows: Sequence[Measured], setting: Setting) -> Report: ...
 
+    def pictured(self, rows: Sequence[Measured]) -> Sequence[Measured]:
+        """The rows that a page of results shows pictures of."""
+        return rows
+
     @abstractmethod
     def draw(self, rows: Sequence[Measured], setting: Setting, path: Path, atoms: Atoms) -> list[Path]:
         """Pictures, the first at `path`; returns those drawn. `atoms` are the dictionaries (D, d) by cell."""

@@ -46,7 +46,7 @@ class Jaccard(Experiment):
         with figure_saved(path, 1, len(budgets), (6 * len(budgets), 4), setting.label) as all_axes:
             for axes, n_samples in zip(all_axes, budgets, strict=True):
                 for row in rows:
-                    if row.cell.n_samples == n_samples and row.good:
+                    if row.cell.n_samples == n_samples and row.values("jaccard.index"):
                         counts = np.sum([record["figures"]["jaccard"]["histogram"] for record in row.good], axis=0)
                         axes.stairs(counts / counts.sum(), np.linspace(0, 1, len(counts) + 1), label=_label(row))
                 axes.set(

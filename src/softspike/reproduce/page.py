@@ -1,5 +1,6 @@
 """The page of results, written from what was measured: no figure on it is typed by hand."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,12 +26,13 @@ After Fallah & Rozell, *Variational Sparse Coding with Learned Thresholding* (IC
 measures that tell good codes from bad ones, then the published measures with the paper's figures beside ours. *Scripts*
 are the conventions of the authors' published scripts (dz/dμ = 2 on active units; log γ read as logit γ; warm-ups that
 start at 0.1 and wait 1,500 steps), *equations* those of the paper's text. This page was written by
-`softspike reproduce page` from the JSON files beside it; means are over seeds {seeds}, ± is their standard deviation.
+`softspike reproduce page` from the figures in the JSON files beside it. Means are over seeds {seeds}; ± is their
+standard deviation.
 """
 
 
 def write_page(results: Sequence[Path], page: Path) -> None:
-    """Markdown at `page`, pictures beside it under its name."""
+    """Markdown at `page`; beside it, under its name, the pictures and all measured figures as JSON."""
     store = Store(results[0], others=results[1:])
     setting = _setting(results)
     seeds = _seeds(store)
@@ -40,7 +42,10 @@ def write_page(results: Sequence[Path], page: Path) -> None:
     parts += [_part(experiment, scope, store, page) for experiment in EXPERIMENTS.values()]
     parts.append("## How it was run\n\n" + markdown(_runs(store)))
     write_atomically(page, "\n".join(parts).encode())
-    print(f"wrote {page}")
+    for kind in _kinds():
+        content = json.dumps(store.measured(kind), indent=1, ensure_ascii=False)
+        write_atomically(page.with_name(f"{page.stem}-{kind}.json"), content.encode() + b"\n")
+    print(f"wrote {page}, its pictures and its figures as JSON")
 
 
 def _part(experiment: Experiment, scope: Scope, store: Store, page: Path) -> str:
@@ -50,7 +55,7 @@ def _part(experiment: Experiment, scope: Scope, store: Store, page: Path) -> str
         return f"{head}Not measured yet: `softspike reproduce {experiment.name} --data IMAGES.mat -o OUT`.\n"
     report = experiment.report(rows, scope.setting)
     picture = page.with_name(f"{page.stem}-{experiment.name}.png")
-    drawn = experiment.draw(rows, scope.setting, picture, store.dictionaries())
+    drawn = experiment.draw(experiment.pictured(rows), scope.setting, picture, store.dictionaries())
     findings = "".join(f"- {sentence}\n" for sentence in report.findings)
     pictures = "\n".join(f"![{path.stem}]({path.relative_to(page.parent)})" for path in drawn)
     return "\n".join([head + findings, *(markdown(grid) for grid in report.grids), pictures, ""])
@@ -87,11 +92,6 @@ def _runs(store: Store) -> Grid:
     lines = []
     for (command, *others), stories in groups.items():
         minutes = sum(story["seconds"] / story["together"] for story in stories) / 60
-        lines.append([f"`{_without_paths(command)}`", *others, str(len(stories)), f"{minutes:.1f}"])
+        lines.append([f"`{command}`", *others, str(len(stories)), f"{minutes:.1f}"])
     columns = ["command", "commit", "device", "with", "steps", "cells trained", "minutes of training"]
     return Grid("Training", columns, lines, ["Cells are shared between the tables and trained once."])
-
-
-def _without_paths(command: str) -> str:
-    """Folders are of no interest to others, and none of their business."""
-    return re.sub(r"(--data|--out|-o|--cells|--from)([ =])\S+", lambda found: f"{found[1]}{found[2]}…", command)

@@ -1,6 +1,8 @@
 """Where a figure comes from: version, commit, device, command."""
 
+import os
 import platform
+import re
 import subprocess
 import sys
 from functools import cache
@@ -21,7 +23,7 @@ def provenance(device: torch.device | str) -> dict[str, Any]:
         "python": platform.python_version(),
         "torch": torch.__version__,
         "device": _device(torch.device(device)),
-        "command": "softspike " + " ".join(sys.argv[1:]),
+        "command": _command(),
     }
 
 
@@ -32,9 +34,19 @@ def _device(device: torch.device) -> str:
     return f"CPU, {threads} thread{'s' if threads > 1 else ''}"
 
 
+def _command() -> str:
+    """As typed, without the folders of this machine."""
+    return " ".join(["softspike", *(re.sub(r"[^=]*/", "", word) or word for word in sys.argv[1:])])
+
+
 @cache
 def _commit() -> str | None:
-    """Of the checkout that the package runs from, with a + where files have changed; None outside a checkout."""
+    """Of the checkout that the package runs from, with a + where files have changed.
+
+    A copy without its history takes it from the environment's SOFTSPIKE_COMMIT; None where that is not set either.
+    """
+    if "SOFTSPIKE_COMMIT" in os.environ:
+        return os.environ["SOFTSPIKE_COMMIT"]
     try:
         done = subprocess.run(
             ["git", "describe", "--always", "--dirty=+", "--abbrev=10", "--exclude=*"],

@@ -27,7 +27,7 @@ def draw(rows: Sequence[Measured], setting: Setting, path: Path) -> None:
                 axes.plot(theirs, row.mean(measure), _marker(row), color=colours[row.cell.method.name], ms=6)
             _diagonal(axes, [getattr(TABLE1[row.cell.row], attribute) for row in known])
             axes.set(xscale="log", yscale="log", xlabel="paper", ylabel="here")
-        loss.set(title="loss as published (line: equal)")
+        loss.set(title="loss as published (● ■ J = 20, ▼ ◆ J = 1)")
         shared.set(title="multi-information as published, bits")
         for row in rows:
             colour, active = colours[row.cell.method.name], row.mean("best_sample.active")
@@ -36,6 +36,9 @@ def draw(rows: Sequence[Measured], setting: Setting, path: Path) -> None:
                 rate.plot(active, row.mean("matched.omp"), "x", color=colour, ms=5)
         rate.set(title="best sample; × OMP, same dictionary and count", xlabel="active components")
         rate.set(ylabel="explained variance", xscale="log")
+        ticks = [n for n in (1, 2, 5, 10, 20, 50, 100, 200) if rate.get_xlim()[0] <= n <= rate.get_xlim()[1]]
+        rate.set_xticks(ticks, map(str, ticks))
+        rate.minorticks_off()
         seen = list(dict.fromkeys(row.cell.method.name for row in rows))
         for name in seen:
             rate.plot([], [], "o", color=colours[name], label=METHODS[name].title)
