@@ -39,7 +39,7 @@ class Jaccard(Experiment):
 
     def report(self, rows: Sequence[Measured], setting: Setting) -> Report:
         grid = Grid("Consistency of supports", _COLUMNS, [_row(row, setting) for row in rows], [_NOTE])
-        return Report([grid], _findings(rows))
+        return Report([grid], _findings(rows) if setting.paper_like else [])
 
     def draw(self, rows: Sequence[Measured], setting: Setting, path: Path, atoms: Atoms) -> list[Path]:
         budgets = sorted({row.cell.n_samples for row in rows}) or [setting.many_samples]
