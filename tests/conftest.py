@@ -1,11 +1,16 @@
 """Fixed seeds for every test, and the tables of cases on the import path."""
 
+import os
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+
+# Kernels run in Triton's interpreter where there is no GPU; it must be known before they are imported.
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -1,0 +1,164 @@
+"""The fused step equals the plain one fed with the same random numbers, and replicas equal training alone."""
+
+import copy
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+pytest.importorskip("triton", reason="kernels need Triton")
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "kernels"))
+
+from reference import train_plainly
+
+from softspike.data import TensorRows
+from softspike.encoder import LinearEncoder
+from softspike.methods.published import EQUATIONS, PUBLISHED, SCRIPTS, Study, build_published
+from softspike.methods.registry import METHODS, Plan, build
+from softspike.objective import BestOf, MeanOf
+from softspike.threshold import Subgradient
+from softspike.train import train_replicas
+from softspike.train.fused import NotFused
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+VARIATIONAL = [name for name in PUBLISHED if name != "fista"]
+ODD = Study(n_features=11, n_components=19, n_steps=3, batch_size=9, widths=(21, 17))  # no multiple of any tile
+ROWS = TensorRows(torch.randn(24, 11, generator=torch.Generator().manual_seed(5)))
+SUBGRADIENT = type(EQUATIONS)(Subgradient(), EQUATIONS.read_spike, 0.0, 0)
+
+
+def built(name, conventions, n_samples, seed, study=ODD):
+    return build_published(PUBLISHED[name], study, conventions, BestOf(n_samples), seed)
+
+
+CASES = [(name, SCRIPTS, 6, 0) for name in VARIATIONAL]
+CASES += [(name, EQUATIONS, 1, 1) for name in VARIATIONAL]
+CASES += [("thresholded-laplacian", SUBGRADIENT, 2, 0), ("thresholded-gaussian-gamma", SUBGRADIENT, 5, 1)]
+
+
+def weights(coder):
+    return torch.cat([p.detach().cpu().flatten() for p in coder.parameters()])
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """All cases as replicas of one program, and the same cases trained plainly."""
+    coders, recipe = [built(*case).coder for case in CASES], built(*CASES[0]).recipe
+    plain = [copy.deepcopy(coder) for coder in coders]
+    losses = []
+
+    class Watch:
+        def logged(self, progress):
+            losses.append((progress.step, progress.loss))
+
+        def saved(self, progress): ...
+
+    seeds = [seed for *_, seed in CASES]
+    ends = train_replicas(coders, ROWS, recipe, seeds=seeds, device=DEVICE, fused=True, observers=[Watch()])
+    terms = [train_plainly(coder, ROWS, recipe, seed) for coder, seed in zip(plain, seeds, strict=True)]
+    return coders, plain, ends, losses, torch.stack(terms)
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=lambda n: f"{CASES[n][0]}, J={CASES[n][2]}, {n}")
+def test_a_fused_run_equals_the_plain_one(trained, number):
+    """After three steps, one and a half epochs. Float32 sums in another order: 2e-5; tf32 products on a GPU: 2e-2."""
+    fused, plain = weights(trained[0][number]), weights(trained[1][number])
+    assert float((fused - plain).norm() / plain.norm()) < (2e-5 if DEVICE == "cpu" else 2e-2)
+
+
+def test_losses_are_those_of_the_plain_run(trained):
+    *_, ends, losses, terms = trained
+    assert ends == [None] * len(CASES)
+    assert [step for step, _ in losses] == [2, 3]
+    means = [torch.stack([loss.misfit, loss.kl, loss.active]) for _, loss in losses]
+    mean = (2 * means[0] + means[1]) / 3
+    torch.testing.assert_close(mean, terms.mean(0), rtol=1e-5 if DEVICE == "cpu" else 1e-2, atol=1e-5)
+
+
+def test_a_replica_equals_training_alone():
+    """On a CPU bit for bit: what a replica computes does not depend on its neighbours."""
+    cases = [("thresholded-laplacian-gamma", SCRIPTS, 3, 0), ("gaussian", SCRIPTS, 1, 0), ("gaussian", SCRIPTS, 2, 4)]
+    together, recipe = [built(*case).coder for case in cases], built(*cases[0]).recipe
+    alone = [copy.deepcopy(coder) for coder in together]
+    train_replicas(together, ROWS, recipe, seeds=[0, 0, 4], device=DEVICE, fused=True)
+    for coder, seed in zip(alone, [0, 0, 4], strict=True):
+        train_replicas([coder], ROWS, recipe, seeds=[seed], device=DEVICE, fused=True)
+    for one, other in zip(together, alone, strict=True):
+        if DEVICE == "cpu":
+            assert torch.equal(weights(one), weights(other))
+        else:
+            torch.testing.assert_close(weights(one), weights(other), rtol=0, atol=1e-3)
+
+
+def test_a_replica_that_diverges_leaves_the_others_alone():
+    coders, recipe = [built("gaussian", SCRIPTS, 1, seed).coder for seed in (0, 1)], built(*CASES[0]).recipe
+    with torch.no_grad():
+        coders[0].generator.weight[0, 0] = float("nan")
+    first, second = train_replicas(coders, ROWS, recipe, seeds=[0, 1], device=DEVICE, fused=True)
+    assert "not finite" in str(first)
+    assert second is None
+    assert bool(weights(coders[1]).isfinite().all())
+
+
+def test_fista_dictionaries_equal_plain_training():
+    """Both solve each step to a gap of 1e-4."""
+    coders = []
+    for seed in (0, 1):
+        coder, recipe = build_published(PUBLISHED["fista"], ODD, seed=seed)
+        coder.penalty.fill_(1.0)
+        coder.tolerance = 1e-4
+        coders.append(coder)
+    plain = [copy.deepcopy(coder) for coder in coders]
+    train_replicas(coders, ROWS, recipe, seeds=[0, 1], device=DEVICE, fused=True)
+    train_replicas(plain, ROWS, recipe, seeds=[0, 1], fused=False)
+    for one, other in zip(coders, plain, strict=True):
+        torch.testing.assert_close(weights(one), weights(other), rtol=0, atol=1e-2)
+
+
+def different_atoms():
+    wide = Study(n_features=11, n_components=20, n_steps=3, batch_size=9, widths=(21, 17))
+    return [built("gaussian", SCRIPTS, 1, 0).coder, built("gaussian", SCRIPTS, 1, 0, wide).coder]
+
+
+def changed(**parts):
+    coder = built("thresholded-laplacian", SCRIPTS, 2, 0).coder
+    for name, part in parts.items():
+        setattr(coder, name, part)
+    return [coder]
+
+
+REFUSED = {
+    "an autoencoder": (lambda: [build(METHODS["topk"], Plan(11, 19, 0.1, 3, 9), 0).coder], "TopKAutoencoder"),
+    "another encoder": (lambda: changed(encoder=LinearEncoder(11)), "MLPEncoder, not a LinearEncoder"),
+    "another objective": (lambda: changed(objective=MeanOf(3)), r"BestOf\(J\), not MeanOf"),
+    "other sizes": (different_atoms, "coder 1 has"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_has_no_kernel_is_refused_in_words(name):
+    coders, message = REFUSED[name]
+    recipe = built(*CASES[0]).recipe
+    given = coders()
+    with pytest.raises(NotFused, match=message):
+        train_replicas(given, ROWS, recipe, seeds=[0] * len(given), fused=True)
+
+
+def test_another_recipe_is_refused_in_words():
+    recipe = build(METHODS["gaussian"], Plan(11, 19, 0.1, 3, 9), 0).recipe
+    with pytest.raises(NotFused, match="SGD, not Adam"):
+        train_replicas([built(*CASES[0]).coder], ROWS, recipe, seeds=[0], fused=True)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(DEVICE == "cpu", reason="no CUDA device")
+def test_many_components_stay_within_memory():
+    """B = 4096, d = 65,536, J = 20 in under 12 GiB: J×B×d alone would be 20."""
+    study = Study(n_components=65_536, n_steps=4, batch_size=4096)
+    coder, recipe = built("thresholded-laplacian", SCRIPTS, 20, 0, study)
+    torch.cuda.reset_peak_memory_stats()
+    rows = TensorRows(torch.randn(8192, 256))
+    assert train_replicas([coder], rows, recipe, seeds=[0], device="cuda", fused=True) == [None]
+    assert torch.cuda.max_memory_allocated() < 12 * 2**30
