@@ -22,7 +22,8 @@ from softspike.data import TensorRows
 from softspike.data.olshausen import olshausen_patches
 from softspike.methods.published import PUBLISHED, SCRIPTS, Study, build_published
 from softspike.objective import BestOf, BestOfPlain
-from softspike.train import train_replicas
+from softspike.train import train_in_turn, train_replicas
+from softspike.train.fused import train_fused
 from softspike.train.fused.engine import prepare
 
 LAPLACIAN = "thresholded-laplacian"
@@ -112,10 +113,10 @@ def plain_time(all_samples: bool) -> float:
     coder, _ = build_published(PUBLISHED[LAPLACIAN], study, SCRIPTS, objective, 0)
     recipe = build_published(PUBLISHED[LAPLACIAN], Study(n_steps=60), SCRIPTS, objective, 0).recipe
     rows = TensorRows(torch.randn(4000, 256, device="cuda"))
-    train_replicas([coder], rows, recipe, seeds=[0], device="cuda", fused=False)
+    train_replicas([coder], rows, recipe, seeds=[0], device="cuda", engine=train_in_turn)
     torch.cuda.synchronize()
     start = time.perf_counter()
-    train_replicas([coder], rows, recipe, seeds=[0], device="cuda", fused=False)
+    train_replicas([coder], rows, recipe, seeds=[0], device="cuda", engine=train_in_turn)
     torch.cuda.synchronize()
     return (time.perf_counter() - start) / 60 * 1e6
 
@@ -134,7 +135,7 @@ def trained_loss(job: tuple[str, int, int, bool, Tensor]) -> float:
     torch.set_num_threads(1)
     coder, recipe = build_published(PUBLISHED[method], Study(n_steps=n_steps), SCRIPTS, BestOf(20), seed)
     rows = TensorRows(data.cuda())
-    train_replicas([coder], rows, recipe, seeds=[seed], device="cuda", fused=fused)
+    train_replicas([coder], rows, recipe, seeds=[seed], device="cuda", engine=train_fused if fused else train_in_turn)
     generator = torch.Generator("cuda").manual_seed(0)
     with torch.no_grad():
         return statistics.mean(

@@ -93,7 +93,8 @@ class VariationalCoder(Coder):
 
     def _follow_noise(self, misfit: Tensor, step: int) -> None:
         """β = 2v/D at the noise variance v of the last hundred or so batches."""
-        self.beta.lerp_(2 * misfit / self.generator.atoms.shape[0], 1.0 if step == 0 else 0.01)
+        pull = 1.0 if step == 0 else 0.01
+        self.beta.mul_(1 - pull).add_(2 * pull * misfit / self.generator.atoms.shape[0])
 
     def after_step(self, step: int) -> None:
         super().after_step(step)

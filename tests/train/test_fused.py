@@ -19,8 +19,8 @@ from softspike.methods.published import EQUATIONS, PUBLISHED, SCRIPTS, Study, bu
 from softspike.methods.registry import METHODS, Plan, build
 from softspike.objective import BestOf, MeanOf
 from softspike.threshold import Subgradient
-from softspike.train import train_replicas
-from softspike.train.fused import NotFused
+from softspike.train import train_in_turn, train_replicas
+from softspike.train.fused import NotFused, train_fused
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 VARIATIONAL = [name for name in PUBLISHED if name != "fista"]
@@ -56,7 +56,7 @@ def trained():
         def saved(self, progress): ...
 
     seeds = [seed for *_, seed in CASES]
-    ends = train_replicas(coders, ROWS, recipe, seeds=seeds, device=DEVICE, fused=True, observers=[Watch()])
+    ends = train_replicas(coders, ROWS, recipe, seeds=seeds, device=DEVICE, engine=train_fused, observers=[Watch()])
     terms = [train_plainly(coder, ROWS, recipe, seed) for coder, seed in zip(plain, seeds, strict=True)]
     return coders, plain, ends, losses, torch.stack(terms)
 
@@ -82,9 +82,9 @@ def test_a_replica_equals_training_alone():
     cases = [("thresholded-laplacian-gamma", SCRIPTS, 3, 0), ("gaussian", SCRIPTS, 1, 0), ("gaussian", SCRIPTS, 2, 4)]
     together, recipe = [built(*case).coder for case in cases], built(*cases[0]).recipe
     alone = [copy.deepcopy(coder) for coder in together]
-    train_replicas(together, ROWS, recipe, seeds=[0, 0, 4], device=DEVICE, fused=True)
+    train_replicas(together, ROWS, recipe, seeds=[0, 0, 4], device=DEVICE, engine=train_fused)
     for coder, seed in zip(alone, [0, 0, 4], strict=True):
-        train_replicas([coder], ROWS, recipe, seeds=[seed], device=DEVICE, fused=True)
+        train_replicas([coder], ROWS, recipe, seeds=[seed], device=DEVICE, engine=train_fused)
     for one, other in zip(together, alone, strict=True):
         if DEVICE == "cpu":
             assert torch.equal(weights(one), weights(other))
@@ -96,7 +96,7 @@ def test_a_replica_that_diverges_leaves_the_others_alone():
     coders, recipe = [built("gaussian", SCRIPTS, 1, seed).coder for seed in (0, 1)], built(*CASES[0]).recipe
     with torch.no_grad():
         coders[0].generator.weight[0, 0] = float("nan")
-    first, second = train_replicas(coders, ROWS, recipe, seeds=[0, 1], device=DEVICE, fused=True)
+    first, second = train_replicas(coders, ROWS, recipe, seeds=[0, 1], device=DEVICE, engine=train_fused)
     assert "not finite" in str(first)
     assert second is None
     assert bool(weights(coders[1]).isfinite().all())
@@ -111,8 +111,8 @@ def test_fista_dictionaries_equal_plain_training():
         coder.tolerance = 1e-4
         coders.append(coder)
     plain = [copy.deepcopy(coder) for coder in coders]
-    train_replicas(coders, ROWS, recipe, seeds=[0, 1], device=DEVICE, fused=True)
-    train_replicas(plain, ROWS, recipe, seeds=[0, 1], fused=False)
+    train_replicas(coders, ROWS, recipe, seeds=[0, 1], device=DEVICE, engine=train_fused)
+    train_replicas(plain, ROWS, recipe, seeds=[0, 1], engine=train_in_turn)
     for one, other in zip(coders, plain, strict=True):
         torch.testing.assert_close(weights(one), weights(other), rtol=0, atol=1e-2)
 
@@ -143,13 +143,13 @@ def test_what_has_no_kernel_is_refused_in_words(name):
     recipe = built(*CASES[0]).recipe
     given = coders()
     with pytest.raises(NotFused, match=message):
-        train_replicas(given, ROWS, recipe, seeds=[0] * len(given), fused=True)
+        train_replicas(given, ROWS, recipe, seeds=[0] * len(given), engine=train_fused)
 
 
 def test_another_recipe_is_refused_in_words():
     recipe = build(METHODS["gaussian"], Plan(11, 19, 0.1, 3, 9), 0).recipe
     with pytest.raises(NotFused, match="SGD, not Adam"):
-        train_replicas([built(*CASES[0]).coder], ROWS, recipe, seeds=[0], fused=True)
+        train_replicas([built(*CASES[0]).coder], ROWS, recipe, seeds=[0], engine=train_fused)
 
 
 @pytest.mark.gpu
@@ -160,5 +160,5 @@ def test_many_components_stay_within_memory():
     coder, recipe = built("thresholded-laplacian", SCRIPTS, 20, 0, study)
     torch.cuda.reset_peak_memory_stats()
     rows = TensorRows(torch.randn(8192, 256))
-    assert train_replicas([coder], rows, recipe, seeds=[0], device="cuda", fused=True) == [None]
+    assert train_replicas([coder], rows, recipe, seeds=[0], device="cuda", engine=train_fused) == [None]
     assert torch.cuda.max_memory_allocated() < 12 * 2**30

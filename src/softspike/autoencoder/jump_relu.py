@@ -1,7 +1,6 @@
 """JumpReLU: a learned threshold per component, trained through a kernel around the jump."""
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -18,21 +17,12 @@ __all__ = ["JumpReLUAutoencoder"]
 _PACE, _LEAST, _MOST = 0.02, 1e-7, 1e3
 
 
-class _Jump(torch.autograd.Function):
+def _jump(size: Tensor, level: Tensor, width: float) -> Tensor:
     """1[s > θ], with −1/ε·1[|s − θ| < ε/2] as its derivative by θ and none by s; ε = width·θ."""
-
-    @staticmethod
-    def forward(ctx: Any, size: Tensor, level: Tensor, width: float) -> Tensor:
-        ctx.save_for_backward(size, level)
-        ctx.width = width
-        return (size > level).to(size.dtype)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[None, Tensor, None]:
-        size, level = ctx.saved_tensors
-        band = ctx.width * level
-        inside = (size - level).abs() < band / 2
-        return None, -(grads[0] * inside).sum(0) / band, None
+    fixed, band = level.detach(), width * level.detach()
+    inside = (size - fixed).abs() < band / 2
+    # θ − sg[θ] is exactly 0 in the forward pass, so the jump stays 0 or 1.
+    return (size > fixed).to(size.dtype) - (inside / band) * (level - fixed)
 
 
 class JumpReLUAutoencoder(Autoencoder):
@@ -57,10 +47,10 @@ class JumpReLUAutoencoder(Autoencoder):
         self.register_buffer("cut", torch.tensor(1.0))
 
     def activate(self, u: Tensor) -> Activation:
-        on = _Jump.apply(self.size(u.detach()), self.log_level.exp(), 0.5)
+        on = _jump(self.size(u.detach()), self.log_level.exp(), 0.5)
         count = on.sum(-1).mean()
         miss = (count.detach() / self.target - 1).clamp(-1, 1)
-        self.price.mul_(torch.exp(_PACE * miss)).clamp_(_LEAST, _MOST)
+        self.price.copy_((self.price * torch.exp(_PACE * miss)).clamp(_LEAST, _MOST))
         return Activation(u * on, self.price.clone() * count)
 
     def select(self, u: Tensor) -> Tensor:

@@ -2,15 +2,53 @@
 
 import warnings
 from collections.abc import Sequence
+from typing import Protocol
 
 import torch
 
 from softspike.coder import Coder
 from softspike.data import Rows
+from softspike.train.batched import train_batched
 from softspike.train.loop import Diverged, Observer, train
 from softspike.train.recipe import Recipe
+from softspike.train.together import NotTogether
 
-__all__ = ["train_replicas"]
+__all__ = ["Engine", "train_in_turn", "train_replicas"]
+
+
+class Engine(Protocol):
+    """A way to train many: `train_in_turn`, `train_batched`, or `softspike.train.fused.train_fused`."""
+
+    def __call__(
+        self,
+        coders: Sequence[Coder],
+        rows: Rows,
+        recipe: Recipe,
+        *,
+        seeds: Sequence[int],
+        device: torch.device | str,
+        observers: Sequence[Observer] = (),
+    ) -> list[Diverged | None]: ...
+
+
+def train_in_turn(
+    coders: Sequence[Coder],
+    rows: Rows,
+    recipe: Recipe,
+    *,
+    seeds: Sequence[int],
+    device: torch.device | str = "cpu",
+    observers: Sequence[Observer] = (),
+) -> list[Diverged | None]:
+    """One after the other, each by `train`: the reference that the other engines must equal."""
+    ends: list[Diverged | None] = []
+    for coder, seed in zip(coders, seeds, strict=True):
+        try:
+            train(coder.to(device), rows, recipe, seed=seed, device=device, observers=observers)
+            ends.append(None)
+        except Diverged as error:
+            ends.append(error)
+    return ends
 
 
 def train_replicas(
@@ -21,34 +59,34 @@ def train_replicas(
     seeds: Sequence[int],
     device: torch.device | str = "cpu",
     observers: Sequence[Observer] = (),
-    fused: bool | None = None,
+    engine: Engine | None = None,
 ) -> list[Diverged | None]:
     """Train each coder in place, with its own seed, as `train` would alone.
 
-    On a GPU the paper's models train together in one program of fused kernels; the others, and all on a CPU, one after
-    the other. `fused` True insists on the one program (NotFused says what has no kernel for it), False forbids it, and
-    None takes it where it can, with a warning where a GPU could have been used better.
+    Without an engine, on a GPU: the paper's models through fused kernels, others whose loss draws no samples through
+    one batched pass, and the rest in turn, with a warning that says why. On a CPU always in turn: it has no idle
+    arithmetic that company could use.
 
     Returns for each coder what ended its training early, or None; one that diverges leaves the others alone.
     """
     if len(coders) != len(seeds):
         raise ValueError(f"{len(coders)} coders and {len(seeds)} seeds were given, expected one seed for each coder")
-    if fused or (fused is None and torch.device(device).type == "cuda"):
-        from softspike.train.fused import NotFused, train_fused  # needs Triton, which CPU builds of torch do not bring
+    if engine is not None:
+        return engine(coders, rows, recipe, seeds=seeds, device=device, observers=observers)
+    reasons = []
+    for candidate in _engines(device, len(coders)):
+        try:
+            return candidate(coders, rows, recipe, seeds=seeds, device=device, observers=observers)
+        except NotTogether as why:
+            reasons.append(str(why))
+    if reasons and len(coders) > 1:
+        warnings.warn(f"{'; '.join(reasons)}: these {len(coders)} coders train one after the other", stacklevel=2)
+    return train_in_turn(coders, rows, recipe, seeds=seeds, device=device, observers=observers)
 
-        try:
-            for coder in coders:
-                coder.to(device)
-            return train_fused(coders, rows, recipe, seeds=seeds, device=device, observers=observers)
-        except NotFused as why:
-            if fused:
-                raise
-            warnings.warn(f"{why}: these {len(coders)} coders train one after the other", stacklevel=2)
-    ends: list[Diverged | None] = []
-    for coder, seed in zip(coders, seeds, strict=True):
-        try:
-            train(coder.to(device), rows, recipe, seed=seed, device=device, observers=observers)
-            ends.append(None)
-        except Diverged as error:
-            ends.append(error.with_traceback(None))  # its frames would keep everything they saw alive
-    return ends
+
+def _engines(device: torch.device | str, n_coders: int) -> list[Engine]:
+    if torch.device(device).type != "cuda":
+        return []
+    from softspike.train.fused import train_fused  # needs Triton, which CPU builds of torch do not bring
+
+    return [train_fused, train_batched] if n_coders > 1 else [train_fused]

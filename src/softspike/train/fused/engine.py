@@ -134,11 +134,11 @@ def train_fused(
     device: torch.device | str = "cuda",
     observers: Sequence[Observer] = (),
 ) -> list[Diverged | None]:
-    """As `train_replicas`, all coders in one program; raises NotFused for what has no kernels.
+    """As `train_in_turn`, all coders in one program; raises NotFused for what has no kernels.
 
     Observers are told once an epoch, with the mean loss of the replicas, one epoch late: nothing waits for them.
     """
-    run = prepare(coders, rows, recipe, seeds, device)
+    run = prepare([coder.to(device) for coder in coders], rows, recipe, seeds, device)
     ends: list[Diverged | None] = [None] * len(coders)
     optimizer = recipe.build(coders[0].parameter_groups())
     betas = torch.tensor([float(getattr(coder, "beta", 0.0)) for coder in coders])

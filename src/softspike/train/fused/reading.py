@@ -24,11 +24,12 @@ from softspike.threshold import (
     Subgradient,
 )
 from softspike.train.recipe import Recipe
+from softspike.train.together import NotTogether
 
 __all__ = ["NotFused", "Reading", "check_alike", "check_recipe", "must", "read"]
 
 
-class NotFused(TypeError):
+class NotFused(NotTogether):
     """The fused step has no kernel for this model or recipe; says for what."""
 
 
