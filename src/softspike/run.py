@@ -65,6 +65,12 @@ class RunFolder:
             raise RunError(f"{self.path} is in use by another process; wait for it or choose another folder") from error
         return self
 
+    def unlock(self) -> None:
+        """Give the folder up before the process ends."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
     def config(self) -> dict[str, Any]:
         config = self.read_json("config.json")
         if config.get("format") != FORMAT:

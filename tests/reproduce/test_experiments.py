@@ -63,7 +63,7 @@ def test_cells_are_shared_between_experiments(results):
     """Table 1: FISTA, Gaussian × 2 J, and six methods × 2 J × 2 conventions; then only what it lacks."""
     trained = {path.stem for path in (results / "cells").glob("*.safetensors")}
     assert sum(".max" in name and "subgradient" not in name and "max4" not in name for name in trained) == 2 + 24
-    assert sum("subgradient" in name for name in trained) == 4  # Table 2
+    assert sum("subgradient.max" in name for name in trained) == 4  # Table 2
     assert sum("mean" in name or ".iw" in name or "max4" in name for name in trained) == 2 * 5  # Jaccard
     assert len(trained) == 1 + 26 + 4 + 10
 

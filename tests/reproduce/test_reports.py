@@ -1,7 +1,5 @@
 """What the tables and sentences say, on figures made up for the purpose."""
 
-from dataclasses import replace
-
 import pytest
 
 from softspike.report.grid import Grid, markdown, print_grid
@@ -159,10 +157,19 @@ def test_the_limit_knows_what_a_cell_costs():
 
 
 def test_folders_of_other_data_are_refused(tmp_path):
-    Store(tmp_path / "a").open(FULL, "0123")
-    with pytest.raises(RunError, match="the data '0123', not '4567'"):
-        Store(tmp_path / "a").open(FULL, "4567")
-    with pytest.raises(RunError, match="the data '0123', not '4567'"):
-        Store(tmp_path / "b", others=[tmp_path / "a"]).open(FULL, "4567")
+    with Store(tmp_path / "a").opened(FULL, "0123"):
+        pass
+    for store in (Store(tmp_path / "a"), Store(tmp_path / "b", others=[tmp_path / "a"])):
+        with pytest.raises(RunError, match="the data '0123', not '4567'"), store.opened(FULL, "4567"):
+            pass
     # Shorter runs on the same data may be counted; the table names them.
-    Store(tmp_path / "c", others=[tmp_path / "a"]).open(replace(FULL).with_steps(100), "0123")
+    with Store(tmp_path / "c", others=[tmp_path / "a"]).opened(FULL.with_steps(100), "0123"):
+        pass
+
+
+def test_a_folder_has_one_user_at_a_time(tmp_path):
+    with Store(tmp_path).opened(FULL, "0123"):
+        with pytest.raises(RunError, match="in use by another process"), Store(tmp_path).opened(FULL, "0123"):
+            pass
+    with Store(tmp_path).opened(FULL, "0123"):
+        pass

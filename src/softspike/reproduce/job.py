@@ -66,23 +66,20 @@ def reproduce_job(what: str, asked: Asked) -> None:
     together = asked.together or (1 if device.type == "cpu" else 1000)
     print(f"{experiment.title}\n{scope.setting.label}", flush=True)
     data = load_data(scope.setting, asked.data, device)
-    store = Store(asked.out, asked.cells, asked.others)
-    store.open(scope.setting, data.fingerprint)
-    cells = experiment.cells(scope)
-    left = _unmeasured(cells, store, experiment)
-    try:
-        train_cells(left, scope.setting.study, data, store, device, together, limit)
-        if not asked.train_only:
-            measure_cells(experiment, left, scope.setting, data, store, device, limit)
-    except OutOfTime:
-        _write(experiment, cells, scope, store, device)
-        raise RuntimeError(_stopped(asked, store, experiment, left)) from None
-    if asked.train_only:
-        print(
-            f"{len(left)} cells are trained in {store.cells.path}; measure them with the same command, not --train-only"
-        )
-        return
-    _write(experiment, cells, scope, store, device)
+    store, cells = Store(asked.out, asked.cells, asked.others), experiment.cells(scope)
+    with store.opened(scope.setting, data.fingerprint):
+        left = _unmeasured(cells, store, experiment)
+        try:
+            train_cells(left, scope.setting.study, data, store, device, together, limit)
+            if not asked.train_only:
+                measure_cells(experiment, left, scope.setting, data, store, device, limit)
+        except OutOfTime:
+            _write(experiment, cells, scope, store, device)
+            raise RuntimeError(_stopped(asked, store, experiment, left)) from None
+        if asked.train_only:
+            print(f"{len(left)} cells are trained in {store.cells.path}; leave out --train-only to measure them")
+        else:
+            _write(experiment, cells, scope, store, device)
 
 
 def _unmeasured(cells: Iterable[Cell], store: Store, experiment: Experiment) -> list[Cell]:

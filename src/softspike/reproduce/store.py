@@ -2,7 +2,8 @@
 
 import io
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,17 @@ class Store:
         self.out, self.cells = RunFolder(out), RunFolder(cells or out / "cells")
         self._others = [RunFolder(path) for path in others]  # folders whose measurements count as well
 
-    def open(self, setting: Setting, fingerprint: str) -> None:
-        """Claim the folders; refuses those of another setting, and measurements on other data."""
+    @contextmanager
+    def opened(self, setting: Setting, fingerprint: str) -> Iterator[None]:
+        """Claim the folders for a while; refuses those of another setting, and measurements on other data."""
+        try:
+            self._open(setting, fingerprint)
+            yield
+        finally:
+            self.cells.unlock()
+            self.out.unlock()
+
+    def _open(self, setting: Setting, fingerprint: str) -> None:
         for folder in (self.out, self.cells):
             folder.path.mkdir(parents=True, exist_ok=True)
         self.cells.lock()
