@@ -168,8 +168,8 @@ def test_folders_of_other_data_are_refused(tmp_path):
 
 
 def test_a_folder_has_one_user_at_a_time(tmp_path):
-    with Store(tmp_path).opened(FULL, "0123"):
-        with pytest.raises(RunError, match="in use by another process"), Store(tmp_path).opened(FULL, "0123"):
-            pass
+    first, second = (Store(tmp_path).opened(FULL, "0123") for _ in range(2))
+    with first, pytest.raises(RunError, match="in use by another process"), second:
+        pass
     with Store(tmp_path).opened(FULL, "0123"):
         pass
