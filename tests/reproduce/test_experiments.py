@@ -9,9 +9,10 @@ import pytest
 from PIL import Image
 
 from softspike.methods.published import Study
-from softspike.reproduce import job
+from softspike.reproduce import setting
+from softspike.reproduce.asked import Asked
 from softspike.reproduce.cell import BEST, METHODS, VARIANTS, Cell
-from softspike.reproduce.job import EXPERIMENTS, Asked, reproduce_job
+from softspike.reproduce.job import EXPERIMENTS, reproduce_job
 from softspike.reproduce.page import write_page
 from softspike.reproduce.paper import COLLAPSE, SNR, TABLE1
 from softspike.reproduce.setting import FULL, QUICK
@@ -25,8 +26,7 @@ TINY = replace(
 
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch):
-    monkeypatch.setattr(job, "QUICK", TINY)
-    monkeypatch.setattr("softspike.reproduce.page.QUICK", TINY)
+    monkeypatch.setattr(setting, "QUICK", TINY)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def results(tmp_path_factory):
     """All five, one after the other in one folder, under both conventions."""
     out = tmp_path_factory.mktemp("results")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(job, "QUICK", TINY)
+        patch.setattr(setting, "QUICK", TINY)
         for name in EXPERIMENTS:
             reproduce_job(name, Asked(out, quick=True, device="cpu", conventions="both"))
     return out
@@ -123,7 +123,7 @@ def test_measurements_of_another_folder_count(results, tmp_path, monkeypatch):
 
 def test_a_diverged_cell_is_a_result(tmp_path, monkeypatch):
     wild = replace(TINY, study=replace(TINY.study, beta=1e30))
-    monkeypatch.setattr(job, "QUICK", wild)
+    monkeypatch.setattr(setting, "QUICK", wild)
     reproduce_job("table2", Asked(tmp_path, quick=True, device="cpu"))
     measured = json.loads((tmp_path / "measured-audit.json").read_text())
     assert all(record["training"]["diverged"]["step"] >= 1 for record in measured.values())
@@ -141,7 +141,7 @@ def test_the_page_is_written_from_the_files_alone(results, tmp_path):
         assert f"## {experiment.title}" in text
     assert "Not measured yet" not in text
     assert str(results) not in text
-    for link in re.findall(r"\]\(([^)]+\.png)\)", text):
+    for link in re.findall(r'<img src="([^"]+)"', text):
         assert (page.parent / link).is_file()
     write_page([_only_config(results, tmp_path / "empty")], tmp_path / "empty.md")
     assert (tmp_path / "empty.md").read_text().count("Not measured yet") == len(EXPERIMENTS)

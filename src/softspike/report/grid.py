@@ -9,7 +9,7 @@ __all__ = ["Grid", "markdown", "print_grid"]
 
 @dataclass(frozen=True)
 class Grid:
-    """The first column names the row; the others hold numbers, already written out."""
+    """The first column names the row; the others hold numbers, already written out. Empty notes are left out."""
 
     title: str
     columns: Sequence[str]
@@ -21,7 +21,7 @@ def markdown(grid: Grid) -> str:
     """A heading-less Markdown table with its notes below."""
     lines = [f"**{grid.title}**", ""]
     lines += [_line(grid.columns), _line(["---"] + ["---:"] * (len(grid.columns) - 1)), *map(_line, grid.rows)]
-    lines += [part for note in grid.notes for part in ("", note)]
+    lines += [part for note in grid.notes if note for part in ("", note)]
     return "\n".join(lines) + "\n"
 
 
@@ -39,7 +39,7 @@ def print_grid(grid: Grid) -> None:
     for row in (grid.columns, *grid.rows):
         others = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
         print("  ".join([row[0].ljust(widths[0]), *others]).rstrip())
-    for note in grid.notes:
+    for note in filter(None, grid.notes):
         print(note)
 
 
@@ -54,5 +54,5 @@ def _print_framed(grid: Grid) -> None:
         table.add_row(*row)
     console = Console()
     console.print(table)
-    for note in grid.notes:
+    for note in filter(None, grid.notes):
         console.print(note, style="dim", highlight=False, markup=False)

@@ -8,7 +8,19 @@ from softspike.methods.published import EQUATIONS, PUBLISHED, SCRIPTS, Builder, 
 from softspike.objective import BestOf, ImportanceWeighted, MeanOf, Objective
 from softspike.threshold import Subgradient
 
-__all__ = ["BEST", "FISTA", "MEAN", "METHODS", "VARIANTS", "WEIGHTED", "Cell", "Method", "Sampling", "Variant"]
+__all__ = [
+    "BEST",
+    "FISTA",
+    "MEAN",
+    "METHODS",
+    "SAMPLINGS",
+    "VARIANTS",
+    "WEIGHTED",
+    "Cell",
+    "Method",
+    "Sampling",
+    "Variant",
+]
 
 
 @dataclass(frozen=True)
@@ -62,6 +74,8 @@ BEST = Sampling("max", "max-ELBO", BestOf)
 MEAN = Sampling("mean", "average", MeanOf)
 WEIGHTED = Sampling("iw", "importance-weighted", ImportanceWeighted)
 
+SAMPLINGS = {sampling.name: sampling for sampling in (MEAN, BEST, WEIGHTED)}
+
 VARIANTS = {
     "scripts": Variant("scripts", "the published scripts' conventions", SCRIPTS),
     "equations": Variant("equations", "the paper's equations", EQUATIONS),
@@ -88,6 +102,14 @@ class Cell:
     def row(self) -> tuple[str, int | None]:
         """(method, J), as the paper's tables are indexed."""
         return self.method.name, None if self.method is FISTA else self.n_samples
+
+    @property
+    def label(self) -> str:
+        """For a reader: what is in doubt is said."""
+        sampled = "" if self.method is FISTA else f", J = {self.n_samples}"
+        how = "" if self.sampling is BEST else f", {self.sampling.title} training"
+        whose = f" ({self.variant.name})" if self.method.departs else ""
+        return f"{self.method.title}{whose}{how}{sampled}"
 
     def build(self, study: Study) -> Built:
         objective = self.sampling.objective(self.n_samples)

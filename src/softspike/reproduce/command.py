@@ -30,6 +30,7 @@ Seeds = Annotated[str | None, _option("Seeds, with commas (default: 0,1337,747; 
 Steps = Annotated[int | None, _option("Training steps (default: the paper's 240,000; quick: 2,000).")]
 Conventions = Annotated[str | None, _option("scripts, equations (the paper's) or both (default; quick: scripts).")]
 Methods = Annotated[str | None, _option("Only these methods, with commas (tables over methods).")]
+Samplings = Annotated[str | None, _option("Of mean, max and iw only these, with commas (jaccard).")]
 Together = Annotated[int | None, _option("Models trained at once (default: 1; on a GPU all that fit together).")]
 Cells = Annotated[Path | None, _option("Where trained models are kept (default: OUT/cells).")]
 Others = Annotated[list[Path] | None, _option("Also count what these folders have measured.", "--from")]
@@ -47,14 +48,16 @@ def add_commands(app: typer.Typer, plain_errors: Callable[..., AbstractContextMa
 def _command(what: str, plain_errors: Callable[..., AbstractContextManager[None]]) -> Callable[..., None]:
     def command(
         out: Out, data: Data = None, quick: Quick = False, device: Device = "auto", seeds: Seeds = None,
-        steps: Steps = None, conventions: Conventions = None, methods: Methods = None, together: Together = None,
-        cells: Cells = None, others: Others = None, limit_minutes: Minutes = None, train_only: TrainOnly = False,
+        steps: Steps = None, conventions: Conventions = None, methods: Methods = None, samplings: Samplings = None,
+        together: Together = None, cells: Cells = None, others: Others = None, limit_minutes: Minutes = None,
+        train_only: TrainOnly = False,
     ) -> None:  # fmt: skip
         with plain_errors(out, "; run the same command again to go on where it stopped"):
-            from softspike.reproduce.job import Asked, reproduce_job
+            from softspike.reproduce.asked import Asked
+            from softspike.reproduce.job import reproduce_job
 
             asked = Asked(
-                out, data, quick, device, seeds, steps, conventions, methods, together, cells, others or (),
+                out, data, quick, device, seeds, steps, conventions, methods, samplings, together, cells, others or (),
                 limit_minutes, train_only,
             )  # fmt: skip
             reproduce_job(what, asked)

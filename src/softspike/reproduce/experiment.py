@@ -11,7 +11,7 @@ import numpy as np
 from softspike.coder import Coder
 from softspike.report.grid import Grid
 from softspike.reproduce.audit import audit
-from softspike.reproduce.cell import Cell, Method, Variant
+from softspike.reproduce.cell import Cell, Method, Sampling, Variant
 from softspike.reproduce.rows import Measured
 from softspike.reproduce.setting import Data, Setting
 
@@ -28,6 +28,7 @@ class Scope:
     variants: Sequence[Variant]
     seeds: Sequence[int]
     methods: Sequence[Method]
+    samplings: Sequence[Sampling]
 
 
 @dataclass(frozen=True)

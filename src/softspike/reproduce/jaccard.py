@@ -10,7 +10,7 @@ from softspike.report.plot import figure_saved
 from softspike.reproduce.cell import BEST, MEAN, METHODS, WEIGHTED, Cell
 from softspike.reproduce.experiment import Atoms, Experiment, Report, Scope
 from softspike.reproduce.paper import SAMPLING_LOSS
-from softspike.reproduce.rows import Measured, off_by, short
+from softspike.reproduce.rows import Measured, off_by, short, shorter_runs
 from softspike.reproduce.setting import Setting
 
 __all__ = ["Jaccard"]
@@ -36,12 +36,15 @@ class Jaccard(Experiment):
             Cell(METHODS["thresholded-laplacian"], sampling, n_samples, variant, seed)
             for own in scope.variants
             for n_samples in (scope.setting.many_samples, scope.setting.most_samples)
-            for sampling, variant in ((MEAN, own), (BEST, own), (WEIGHTED, own.with_subgradient()))
+            for sampling in scope.samplings
+            for variant in [own.with_subgradient() if sampling is WEIGHTED else own]
             for seed in scope.seeds
         ]
 
     def report(self, rows: Sequence[Measured], setting: Setting) -> Report:
-        grid = Grid("Consistency of supports", _COLUMNS, [_row(row, setting) for row in rows], [_NOTE])
+        grid = Grid(
+            "Consistency of supports", _COLUMNS, [_row(row, setting) for row in rows], [_NOTE, shorter_runs(rows)]
+        )
         return Report([grid], _findings(rows) if setting.paper_like else [])
 
     def draw(self, rows: Sequence[Measured], setting: Setting, path: Path, atoms: Atoms) -> list[Path]:

@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict
 
 import torch
 
 from softspike.fitting import pick_device
 from softspike.report.grid import markdown, print_grid
-from softspike.reproduce.cell import METHODS, VARIANTS, Cell, Method, Variant
+from softspike.reproduce.asked import Asked
+from softspike.reproduce.cell import Cell
 from softspike.reproduce.dictionaries import Dictionaries
 from softspike.reproduce.experiment import Experiment, Scope
 from softspike.reproduce.jaccard import Jaccard
@@ -17,7 +17,7 @@ from softspike.reproduce.limit import Limit, OutOfTime
 from softspike.reproduce.measuring import measure_cells
 from softspike.reproduce.provenance import provenance
 from softspike.reproduce.rows import rows_of
-from softspike.reproduce.setting import FULL, QUICK, load_data
+from softspike.reproduce.setting import load_data
 from softspike.reproduce.snr import GradientSnr
 from softspike.reproduce.store import Store
 from softspike.reproduce.table1 import Table1
@@ -25,34 +25,9 @@ from softspike.reproduce.table2 import Table2
 from softspike.reproduce.training import train_cells
 from softspike.run import write_atomically
 
-__all__ = ["EXPERIMENTS", "Asked", "reproduce_job"]
+__all__ = ["EXPERIMENTS", "reproduce_job"]
 
 EXPERIMENTS = {e.name: e for e in (Table1(), Table2(), GradientSnr(), Jaccard(), Dictionaries())}
-
-
-@dataclass(frozen=True)
-class Asked:
-    """The options of the command, as given."""
-
-    out: Path
-    data: Path | None = None
-    quick: bool = False
-    device: str = "auto"
-    seeds: str | None = None
-    steps: int | None = None
-    conventions: str | None = None
-    methods: str | None = None
-    together: int | None = None
-    cells: Path | None = None
-    others: Sequence[Path] = ()
-    limit_minutes: float | None = None
-    train_only: bool = False
-
-    def scope(self) -> Scope:
-        setting = (QUICK if self.quick else FULL).with_steps(self.steps)
-        return Scope(
-            setting, _variants(self.conventions, self.quick), _seeds(self.seeds, self.quick), _methods(self.methods)
-        )
 
 
 def reproduce_job(what: str, asked: Asked) -> None:
@@ -119,34 +94,3 @@ def _write(experiment: Experiment, cells: Sequence[Cell], scope: Scope, store: S
     print(
         f"\n{scope.setting.label}\nwrote {out / experiment.name}.md, .json, measured-{experiment.kind}.json; {pictures}"
     )
-
-
-# ── options ──
-
-
-def _seeds(text: str | None, quick: bool) -> list[int]:
-    if text is None:
-        return [0] if quick else [0, 1337, 747]
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise ValueError(f"--seeds is {text!r}, expected whole numbers with commas, as in 0,1337,747") from None
-
-
-def _variants(text: str | None, quick: bool) -> list[Variant]:
-    if text is None:
-        text = "scripts" if quick else "both"
-    if text == "both":
-        return list(VARIANTS.values())
-    if text not in VARIANTS:
-        raise ValueError(f"--conventions is {text!r}, expected one of: {', '.join([*VARIANTS, 'both'])}")
-    return [VARIANTS[text]]
-
-
-def _methods(text: str | None) -> list[Method]:
-    if text is None:
-        return list(METHODS.values())
-    for name in text.split(","):
-        if name not in METHODS:
-            raise ValueError(f"--methods names {name!r}, expected some of: {', '.join(METHODS)}")
-    return [METHODS[name] for name in text.split(",")]

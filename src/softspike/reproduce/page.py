@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from softspike.report.grid import Grid, markdown
-from softspike.reproduce.cell import METHODS, VARIANTS
+from softspike.reproduce import setting as settings
+from softspike.reproduce.cell import METHODS, SAMPLINGS, VARIANTS
 from softspike.reproduce.experiment import Experiment, Scope
 from softspike.reproduce.job import EXPERIMENTS
 from softspike.reproduce.rows import rows_of
-from softspike.reproduce.setting import FULL, QUICK, Setting
+from softspike.reproduce.setting import Setting
 from softspike.reproduce.store import Store
 from softspike.run import write_atomically
 
@@ -36,7 +37,7 @@ def write_page(results: Sequence[Path], page: Path) -> None:
     store = Store(results[0], others=results[1:])
     setting = _setting(results)
     seeds = _seeds(store)
-    scope = Scope(setting, list(VARIANTS.values()), seeds, list(METHODS.values()))
+    scope = Scope(setting, list(VARIANTS.values()), seeds, list(METHODS.values()), list(SAMPLINGS.values()))
     page.parent.mkdir(parents=True, exist_ok=True)
     parts = [_HEAD.format(label=setting.label, seeds=", ".join(map(str, seeds)) or "none yet")]
     parts += [_part(experiment, scope, store, page) for experiment in EXPERIMENTS.values()]
@@ -57,7 +58,8 @@ def _part(experiment: Experiment, scope: Scope, store: Store, page: Path) -> str
     picture = page.with_name(f"{page.stem}-{experiment.name}.png")
     drawn = experiment.draw(experiment.pictured(rows), scope.setting, picture, store.dictionaries())
     findings = "".join(f"- {sentence}\n" for sentence in report.findings)
-    pictures = "\n".join(f"![{path.stem}]({path.relative_to(page.parent)})" for path in drawn)
+    width = "100%" if len(drawn) == 1 else "400"
+    pictures = "\n".join(f'<img src="{p.relative_to(page.parent)}" alt="{p.stem}" width="{width}">' for p in drawn)
     return "\n".join([head + findings, *(markdown(grid) for grid in report.grids), pictures, ""])
 
 
@@ -66,7 +68,9 @@ def _setting(results: Sequence[Path]) -> Setting:
     configs = [Store(path).out.config() for path in results]
     if len({config["quick"] for config in configs}) > 1:
         raise ValueError(f"{', '.join(map(str, results))} mix quick and full results; give folders of one kind")
-    return (QUICK if configs[0]["quick"] else FULL).with_steps(max(config["steps"] for config in configs))
+    return (settings.QUICK if configs[0]["quick"] else settings.FULL).with_steps(
+        max(config["steps"] for config in configs)
+    )
 
 
 def _seeds(store: Store) -> list[int]:

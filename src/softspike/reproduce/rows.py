@@ -8,7 +8,7 @@ from typing import Any
 
 from softspike.reproduce.cell import Cell
 
-__all__ = ["Measured", "off_by", "rows_of", "short"]
+__all__ = ["Measured", "off_by", "rows_of", "short", "shorter_runs"]
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,14 @@ def rows_of(cells: Iterable[Cell], measured: Mapping[str, Any]) -> list[Measured
         if cell.name in measured:
             rows.setdefault((cell.row, cell.variant.name, cell.sampling.name), []).append(cell)
     return [Measured(group[0], [measured[cell.name] for cell in group]) for group in rows.values()]
+
+
+def shorter_runs(rows: Sequence[Measured]) -> str:
+    """A sentence on the rows that were trained for fewer steps than others; nothing where all are alike."""
+    steps = {row.cell.label: row.records[0]["training"]["steps"] for row in rows}
+    usual = max(steps.values(), default=0)
+    shorter = [f"{label} ({n:,} steps)" for label, n in steps.items() if n < usual]
+    return f"Trained for fewer than {usual:,} steps: {'; '.join(shorter)}." if shorter else ""
 
 
 def short(value: float | None, digits: int = 3) -> str:

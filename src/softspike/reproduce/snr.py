@@ -12,7 +12,7 @@ from softspike.reproduce.cell import BEST, METHODS, Cell
 from softspike.reproduce.experiment import Atoms, Experiment, Report, Scope
 from softspike.reproduce.gradients import snr_figures
 from softspike.reproduce.paper import SNR
-from softspike.reproduce.rows import Measured, off_by, short
+from softspike.reproduce.rows import Measured, off_by, short, shorter_runs
 from softspike.reproduce.setting import Data, Setting
 
 __all__ = ["GradientSnr"]
@@ -48,12 +48,12 @@ class GradientSnr(Experiment):
         passes = rows[0].good[0]["figures"]["passes"] if rows and rows[0].good else setting.snr_passes
         note = f"{passes:,} passes on fixed batches, averaged over parameters and batches. {_NOTE}"
         lines = [_row(row, setting) for row in rows]
-        return Report([Grid("Gradient signal-to-noise ratio", _COLUMNS, lines, [note])], [])
+        return Report([Grid("Gradient signal-to-noise ratio", _COLUMNS, lines, [note, shorter_runs(rows)])], [])
 
     def draw(self, rows: Sequence[Measured], setting: Setting, path: Path, atoms: Atoms) -> list[Path]:
         with figure_saved(path, 1, 2, (12, 4.5), setting.label) as both:
             for axes, part in zip(both, ("inference", "generator"), strict=True):
-                labels = [_label(row) for row in rows]
+                labels = [row.cell.label for row in rows]
                 axes.bar(range(len(rows)), [row.mean(part) or 0.0 for row in rows], 0.6, label="here", color="C0")
                 papers = [SNR.get((row.cell.method.name, row.cell.n_samples)) for row in rows]
                 known = [(i, getattr(p, part)) for i, p in enumerate(papers) if p is not None]
@@ -64,11 +64,6 @@ class GradientSnr(Experiment):
                 axes.set_xticklabels(labels, rotation=60, ha="right", fontsize=7)
                 axes.legend(fontsize=8)
         return [path]
-
-
-def _label(row: Measured) -> str:
-    whose = f" ({row.cell.variant.name})" if row.cell.method.departs else ""
-    return f"{row.cell.method.title}{whose}, J = {row.cell.n_samples}"
 
 
 def _row(row: Measured, setting: Setting) -> list[str]:

@@ -8,7 +8,7 @@ from softspike.reproduce import table1_figure
 from softspike.reproduce.cell import BEST, FISTA, Cell
 from softspike.reproduce.experiment import Atoms, Experiment, Report, Scope, variants_of
 from softspike.reproduce.paper import TABLE1
-from softspike.reproduce.rows import Measured, off_by, short
+from softspike.reproduce.rows import Measured, off_by, short, shorter_runs
 from softspike.reproduce.setting import Setting
 from softspike.reproduce.verdict import verdicts
 
@@ -84,10 +84,9 @@ def _rate(row: Measured, which: str) -> str:
 
 def published_grid(rows: Sequence[Measured], whose: str, setting: Setting) -> Grid:
     """The paper's own measures, each with the baseline that it lacks."""
-    lost = [f"{row.cell.method.title}, J = {_samples(row)}: {row.diverged} of {len(row.records)}" for row in rows]
-    lost = [text for text, row in zip(lost, rows, strict=True) if row.diverged]
-    notes = [_PUBLISHED_NOTE, f"Diverged runs are left out of the means: {'; '.join(lost)}." if lost else ""]
-    notes = [note for note in [*notes, _short_runs(rows)] if note]
+    lost = [f"{row.cell.label}: {row.diverged} of {len(row.records)}" for row in rows if row.diverged]
+    diverged = f"Diverged runs are left out of the means: {'; '.join(lost)}." if lost else ""
+    notes = [_PUBLISHED_NOTE, diverged, shorter_runs(rows)]
     title = f"As published ({whose})"
     return Grid(title, _PUBLISHED, [_published_row(row, setting) for row in rows], notes)
 
@@ -110,14 +109,6 @@ def _published_row(row: Measured, setting: Setting) -> list[str]:
         _mean(row, "prior_multi_information", 3),
         short(paper.iwae if paper else None, 3),
     ]
-
-
-def _short_runs(rows: Sequence[Measured]) -> str:
-    """Which rows were trained for other than the usual number of steps, where they differ."""
-    steps = {row.cell.method.title: row.records[0]["training"]["steps"] for row in rows}
-    usual = max(steps.values(), default=0)
-    shorter = [f"{title} ({n:,} steps)" for title, n in steps.items() if n < usual]
-    return f"Trained for fewer than {usual:,} steps: {', '.join(shorter)}." if shorter else ""
 
 
 def _samples(row: Measured) -> str:

@@ -9,7 +9,7 @@ from softspike.report.plot import figure_saved
 from softspike.reproduce.cell import BEST, METHODS, Cell
 from softspike.reproduce.experiment import Atoms, Experiment, Report, Scope
 from softspike.reproduce.paper import COLLAPSE
-from softspike.reproduce.rows import Measured
+from softspike.reproduce.rows import Measured, shorter_runs
 from softspike.reproduce.setting import Setting
 
 __all__ = ["Table2"]
@@ -38,7 +38,9 @@ class Table2(Experiment):
         ]
 
     def report(self, rows: Sequence[Measured], setting: Setting) -> Report:
-        grid = Grid("Straight-through against subgradient", _COLUMNS, [_row(row) for row in rows], [_NOTE])
+        grid = Grid(
+            "Straight-through against subgradient", _COLUMNS, [_row(row) for row in rows], [_NOTE, shorter_runs(rows)]
+        )
         return Report([grid], _findings(rows) if setting.paper_like else [])
 
     def draw(self, rows: Sequence[Measured], setting: Setting, path: Path, atoms: Atoms) -> list[Path]:

@@ -1,0 +1,72 @@
+"""What of the study is asked for, from the options of the command."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from softspike.reproduce import setting as settings
+from softspike.reproduce.cell import METHODS, SAMPLINGS, VARIANTS, Variant
+from softspike.reproduce.experiment import Scope
+
+__all__ = ["Asked"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options of the command, as given."""
+
+    out: Path
+    data: Path | None = None
+    quick: bool = False
+    device: str = "auto"
+    seeds: str | None = None
+    steps: int | None = None
+    conventions: str | None = None
+    methods: str | None = None
+    samplings: str | None = None
+    together: int | None = None
+    cells: Path | None = None
+    others: Sequence[Path] = ()
+    limit_minutes: float | None = None
+    train_only: bool = False
+
+    def scope(self) -> Scope:
+        setting = (settings.QUICK if self.quick else settings.FULL).with_steps(self.steps)
+        return Scope(
+            setting,
+            _variants(self.conventions, self.quick),
+            _seeds(self.seeds, self.quick),
+            _some("--methods", self.methods, METHODS),
+            _some("--samplings", self.samplings, SAMPLINGS),
+        )
+
+
+def _seeds(text: str | None, quick: bool) -> list[int]:
+    if text is None:
+        return [0] if quick else [0, 1337, 747]
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"--seeds is {text!r}, expected whole numbers with commas, as in 0,1337,747") from None
+
+
+def _variants(text: str | None, quick: bool) -> list[Variant]:
+    if text is None:
+        text = "scripts" if quick else "both"
+    if text == "both":
+        return list(VARIANTS.values())
+    if text not in VARIANTS:
+        raise ValueError(f"--conventions is {text!r}, expected one of: {', '.join([*VARIANTS, 'both'])}")
+    return [VARIANTS[text]]
+
+
+def _some(option: str, text: str | None, known: Mapping[str, T]) -> list[T]:
+    """Those named, with commas; all where nothing is said."""
+    names = list(known) if text is None else text.split(",")
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{option} names {name!r}, expected some of: {', '.join(known)}")
+    return [known[name] for name in names]
