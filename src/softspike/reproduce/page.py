@@ -25,11 +25,10 @@ _HEAD = """\
 
 After Fallah & Rozell, *Variational Sparse Coding with Learned Thresholding* (ICML 2022). Each part shows first the
 measures that tell good codes from bad ones, then the published measures with the paper's figures beside ours. *Scripts*
-are the conventions of the authors' published scripts (dz/dμ = 2 on active units; log γ read as logit γ; warm-ups that
-start at 0.1 and wait 1,500 steps), *equations* those of the paper's text. This page was written by
-`softspike reproduce page` from the figures in the JSON files beside it. Means are over seeds {seeds}; ± is their
-standard deviation.
-"""
+are the conventions of the authors' published scripts (dz/dμ = 2 on active units; log γ read as logit γ; the warm-up of
+the spike-and-slab from 0.1 instead of 0, that of the Laplacian after 1,500 steps instead of at once), *equations* those
+of the paper's text. This page was written by `softspike reproduce page` from the figures in the JSON files beside it.
+{seeds}"""
 
 
 def write_page(results: Sequence[Path], page: Path) -> None:
@@ -39,11 +38,14 @@ def write_page(results: Sequence[Path], page: Path) -> None:
     seeds = _seeds(store)
     scope = Scope(setting, list(VARIANTS.values()), seeds, list(METHODS.values()), list(SAMPLINGS.values()))
     page.parent.mkdir(parents=True, exist_ok=True)
-    parts = [_HEAD.format(label=setting.label, seeds=", ".join(map(str, seeds)) or "none yet")]
+    averaged = (
+        f"Means are over the seeds {', '.join(map(str, seeds))}; ± is their standard deviation.\n" if seeds else ""
+    )
+    parts = [_HEAD.format(label=setting.label, seeds=averaged)]
     parts += [_part(experiment, scope, store, page) for experiment in EXPERIMENTS.values()]
     parts.append("## How it was run\n\n" + markdown(_runs(store)))
     write_atomically(page, "\n".join(parts).encode())
-    for kind in _kinds():
+    for kind in filter(store.measured, _kinds()):
         content = json.dumps(store.measured(kind), indent=1, ensure_ascii=False)
         write_atomically(page.with_name(f"{page.stem}-{kind}.json"), content.encode() + b"\n")
     print(f"wrote {page}, its pictures and its figures as JSON")
