@@ -30,7 +30,7 @@ from softspike.reproduce.setting import Data
 __all__ = ["audit"]
 
 _ASIDE, _SOLVED = 4000, 2000  # training patches that set the cut; validation patches that solvers code
-_HISTOGRAM = 50  # bins of the Jaccard index over patches
+_HISTOGRAM = 200  # bins of the Jaccard index over patches
 
 
 @torch.no_grad()

@@ -55,11 +55,19 @@ class Jaccard(Experiment):
                     if row.cell.n_samples == n_samples and row.values("jaccard.index"):
                         counts = np.sum([record["figures"]["jaccard"]["histogram"] for record in row.good], axis=0)
                         axes.stairs(counts / counts.sum(), np.linspace(0, 1, len(counts) + 1), label=_label(row))
+                axes.set_xlim(0, _reach(rows))
                 axes.set(
                     title=f"J = {n_samples}", xlabel="Jaccard index of one input's draws", ylabel="share of patches"
                 )
                 axes.legend(fontsize=8)
         return [path]
+
+
+def _reach(rows: Sequence[Measured]) -> float:
+    """The largest index that occurs."""
+    histograms = [record["figures"]["jaccard"]["histogram"] for row in rows for record in row.good]
+    shares = [(np.flatnonzero(counts)[-1] + 1) / len(counts) for counts in histograms if any(counts)]
+    return max(shares, default=1.0)
 
 
 def _label(row: Measured) -> str:

@@ -51,17 +51,21 @@ class GradientSnr(Experiment):
         return Report([Grid("Gradient signal-to-noise ratio", _COLUMNS, lines, [note, shorter_runs(rows)])], [])
 
     def draw(self, rows: Sequence[Measured], setting: Setting, path: Path, atoms: Atoms) -> list[Path]:
-        with figure_saved(path, 1, 2, (12, 4.5), setting.label) as both:
+        places, labels = range(len(rows)), [row.cell.label for row in rows]
+        with figure_saved(path, 1, 2, (13, 1.5 + 0.35 * len(rows)), setting.label) as both:
             for axes, part in zip(both, ("inference", "generator"), strict=True):
-                labels = [row.cell.label for row in rows]
-                axes.bar(range(len(rows)), [row.mean(part) or 0.0 for row in rows], 0.6, label="here", color="C0")
+                axes.barh(places, [row.mean(part) or 0.0 for row in rows], 0.6, label="here", color="C0")
                 papers = [SNR.get((row.cell.method.name, row.cell.n_samples)) for row in rows]
-                known = [(i, getattr(p, part)) for i, p in enumerate(papers) if p is not None]
-                axes.plot(*zip(*known, strict=True), "k_", ms=18, label="paper") if known else None
-                if rows and rows[0].mean("floor"):
-                    axes.axhline(rows[0].mean("floor"), color="0.6", lw=1, ls=":", label="noise alone")
-                axes.set(title=f"{part}, gradient SNR", xticks=range(len(rows)))
-                axes.set_xticklabels(labels, rotation=60, ha="right", fontsize=7)
+                known = [(getattr(paper, part), i) for i, paper in enumerate(papers) if paper is not None]
+                if known:
+                    axes.plot(*zip(*known, strict=True), "k|", ms=14, label="paper")
+                floor = next((row.mean("floor") for row in rows if row.good), None)
+                if floor is not None:
+                    axes.axvline(floor, color="0.6", lw=1, ls=":", label="noise alone")
+                axes.set(
+                    title=f"gradient SNR, {part}", yticks=places, yticklabels=labels if part == "inference" else []
+                )
+                axes.invert_yaxis()
                 axes.legend(fontsize=8)
         return [path]
 
