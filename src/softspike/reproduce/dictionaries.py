@@ -1,19 +1,15 @@
 """The dictionaries of all methods: one picture each, and how much their atoms repeat one another."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from softspike.coder import Coder
-from softspike.metric import used_components
 from softspike.report.figure import save_dictionary
 from softspike.report.grid import Grid
-from softspike.reproduce.cell import Cell
 from softspike.reproduce.experiment import Atoms, Report
 from softspike.reproduce.rows import Measured
-from softspike.reproduce.setting import Data, Setting
+from softspike.reproduce.setting import Setting
 from softspike.reproduce.table1 import Table1
 
 __all__ = ["Dictionaries"]
@@ -22,22 +18,11 @@ _COLUMNS = ["method", "conventions", "J", "atoms with ‖a‖² > 0.1", "median 
 
 
 class Dictionaries(Table1):
-    name, title, kind = "dictionaries", "The learned dictionaries", "dictionary"
-
-    def measure(self, coder: Coder, cell: Cell, data: Data, setting: Setting) -> Mapping[str, Any]:
-        atoms = coder.generator.atoms.detach()
-        norms = atoms.norm(dim=0)
-        unit = atoms[:, norms > 0] / norms[norms > 0]
-        cosines = (unit.T @ unit).abs().fill_diagonal_(0)
-        return {
-            "used": int(used_components(atoms).sum()),
-            "median_norm": float(norms.median()),
-            "nearest": float(cosines.amax(0).mean()) if cosines.numel() else None,
-        }
+    name, title = "dictionaries", "The learned dictionaries"
 
     def report(self, rows: Sequence[Measured], setting: Setting) -> Report:
         notes = ["The last column is the mean over atoms of the largest |cosine| with another atom: 1 is repetition."]
-        return Report([Grid("Dictionaries", _COLUMNS, [_row(row) for row in rows], notes)], [])
+        return Report([Grid("Dictionaries", _COLUMNS, [_row(row) for row in _distinct(rows)], notes)], [])
 
     def pictured(self, rows: Sequence[Measured]) -> Sequence[Measured]:
         """One per method: the largest J, the conventions that come first."""
@@ -53,7 +38,7 @@ class Dictionaries(Table1):
         folder = path.with_suffix("")
         folder.mkdir(exist_ok=True)
         drawn = []
-        for row in rows:
+        for row in _distinct(rows):
             columns = atoms.get(row.cell.name)
             if columns is not None and np.isfinite(columns).all():
                 drawn.append(folder / f"{row.cell.name}.png")
@@ -62,10 +47,15 @@ class Dictionaries(Table1):
         return drawn
 
 
+def _distinct(rows: Sequence[Measured]) -> list[Measured]:
+    """Without the second mention of what is the same under either convention."""
+    return list({row.cell.name: row for row in rows}.values())
+
+
 def _row(row: Measured) -> list[str]:
     samples = "–" if row.cell.row[1] is None else str(row.cell.n_samples)
     whose = row.cell.variant.name if row.cell.method.departs else "–"
     return [
         row.cell.method.title, whose, samples,
-        row.text("used", 3), row.text("median_norm", 3), row.text("nearest", 3),
+        row.text("dictionary.used", 3), row.text("dictionary.median_norm", 3), row.text("dictionary.nearest", 3),
     ]  # fmt: skip
