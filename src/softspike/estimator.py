@@ -1,7 +1,7 @@
 """`SparseCoder`, the scikit-learn face of the library. Strings become objects here and nowhere further in."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -113,17 +113,19 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         on_checkpoint: Callable[[int, dict[str, Tensor]], Any] | None = None,
         checkpoint_every: int = 1000,
         resume: Checkpoint | None = None,
+        stop: Callable[[], bool] = lambda: False,
     ) -> "SparseCoder":
         """Learn from any source of rows, larger than memory if need be, with checkpoints if asked for.
 
-        `standardiser` is what `check` returned for these rows; without it they are checked here.
+        `standardiser` is what `check` returned for these rows; without it they are checked here. `stop` is asked after
+        every step: where it says yes, a checkpoint is written and `softspike.train.Interrupted` raised.
         """
         standardiser = self.check(rows) if standardiser is None else standardiser
         with progress_shown(self.verbose) as shown:
             fitted = fit_rows(
                 rows, self._builder(), self._plan(rows.n_features), standardiser, seed=seed_of(self.random_state),
                 device=pick_device(self.device), observers=[*observers, *shown], on_checkpoint=on_checkpoint,
-                checkpoint_every=checkpoint_every, resume=resume,
+                checkpoint_every=checkpoint_every, resume=resume, stop=stop,
             )  # fmt: skip
         self._set(fitted)
         self.n_steps_, self.n_samples_seen_ = self.max_steps, len(rows)
@@ -228,7 +230,13 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def load(cls, path: str | os.PathLike[str], device: str = "auto") -> "SparseCoder":
         """A coder from a folder written by `save` or by `softspike train`."""
         run = RunFolder(path)
-        config, tensors = run.config(), run.load_model()
+        return cls.restored(run.config(), run.load_model(), device, str(run.path))
+
+    @classmethod
+    def restored(
+        cls, config: Mapping[str, Any], tensors: dict[str, Tensor], device: str = "auto", where: str = "this"
+    ) -> "SparseCoder":
+        """A coder from what `config` returned and the tensors of a model or a checkpoint; `where` is for messages."""
         try:
             coder = cls(**{**config["estimator"], "device": device})
             coder.n_features_in_ = int(config["n_features"])
@@ -240,7 +248,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             restore(fitted, tensors)
         except (KeyError, TypeError, RuntimeError) as error:
             why = " ".join(str(error).split())
-            raise RunError(f"{run.path} does not hold a SparseCoder of this version ({why}); train again") from error
+            raise RunError(f"{where} does not hold a SparseCoder of this version ({why}); train again") from error
         coder._set(fitted)
         coder.n_steps_, coder.n_samples_seen_ = int(config.get("n_steps", 0)), int(config.get("n_samples_seen", 0))
         return coder
