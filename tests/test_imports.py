@@ -36,7 +36,7 @@ ARROW = [
     ["stream", "inference", "reproduce"],
     ["source"],
     ["estimator"],
-    ["reporting"],
+    ["reporting", "listing"],
     ["jobs"],
     ["cli"],
     ["__main__"],

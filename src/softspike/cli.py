@@ -186,6 +186,24 @@ def report(
         report_job(runs, data, key, out, serve, port, device)
 
 
+@app.command()
+def runs(folder: Annotated[Path, typer.Argument(help="Where to look, and a few folders below.")] = Path()) -> None:
+    """List runs with their figures."""
+    with _plain_errors():
+        from softspike.listing import runs_job
+
+        runs_job(folder)
+
+
+@app.command()
+def show(run: Run) -> None:
+    """Print the summary of a run and, on a terminal, a small picture of its dictionary."""
+    with _plain_errors():
+        from softspike.listing import show_job
+
+        show_job(run)
+
+
 @data_app.command()
 def olshausen(path: Annotated[Path, typer.Argument(help="IMAGES.mat or an npy of the ten whitened images.")]) -> None:
     """Say where the whitened Olshausen–Field images come from, and verify a file of them."""

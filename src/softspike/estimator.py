@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
@@ -18,6 +20,8 @@ from softspike.inference import Inference, as_array
 from softspike.methods import Built, Plan, composed, method_named
 from softspike.metric import explained_share
 from softspike.parameters import check_parameters, plain_parameters, seed_of
+from softspike.report.figure import plot_dictionary
+from softspike.report.notebook import coder_html
 from softspike.report.progress import progress_shown
 from softspike.run import FORMAT, RunError, RunFolder
 from softspike.stream import Stream
@@ -201,6 +205,34 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         x = rows.array
         residual = np.square(x - self.inverse_transform(self.inference_.codes(rows))).sum(dtype=np.float64)
         return explained_share(float(residual), float(np.square(x - x.mean(0)).sum(dtype=np.float64)))
+
+    # ── seeing ──
+
+    def plot_components(
+        self, image_shape: tuple[int, ...] | None = None, order: np.ndarray | None = None, ax: Any = None
+    ) -> Any:
+        """Draw the dictionary with matplotlib, by falling norm or in the given order, and return the axes.
+
+        Atoms become tiles of `image_shape`, (h, w) or (h, w, 3); without it, squares where the number of features is a
+        square, and otherwise one row each of a map.
+        """
+        check_is_fitted(self, "components_")
+        return plot_dictionary(self.components_, image_shape, order, ax)
+
+    def _html_repr(self) -> str:
+        """What notebooks show: scikit-learn's diagram before `fit`, figures and the dictionary after."""
+        if not hasattr(self, "components_"):
+            return estimator_html_repr(self)
+        d, n_features = self.components_.shape
+        line = f"{d} atoms of {n_features} features, {self.target_active_:g} asked to be active, {self.n_steps_} steps"
+        return coder_html(type(self).__name__, line, self.components_, self.get_params(deep=False))
+
+    def _repr_html_inner(self) -> str:
+        return self._html_repr()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        shown = {"text/plain": repr(self)}
+        return {**shown, "text/html": self._html_repr()} if get_config()["display"] == "diagram" else shown
 
     # ── keeping ──
 

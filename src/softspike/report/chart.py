@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 __all__ = ["Chart", "Drawing", "Series", "draw", "ticks"]
 
-WIDTH, HEIGHT = 420, 250
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 10, 34
+WIDTH, HEIGHT = 320, 216
+_LEFT, _RIGHT, _TOP, _BOTTOM = 40, 10, 22, 32
 _MOST_POINTS = 300
 
 
@@ -35,6 +35,7 @@ class Chart(NamedTuple):
     diagonal: bool = False  # the line y = x
     log_y: bool = False
     y_range: tuple[float, float] | None = None
+    x_range: tuple[float, float] | None = None
 
 
 class Line(NamedTuple):
@@ -67,7 +68,8 @@ def draw(chart: Chart) -> Drawing | None:
     xs = [x for _, points in kept for x, _ in points]
     ys = [y for _, points in kept for _, y in points] + ([chart.reference[1]] if chart.reference else [])
     low, high = chart.y_range or (min(ys), max(ys))
-    across, up = _Axis(min(xs), max(xs), False), _Axis(low, high, chart.log_y)
+    left, right = chart.x_range or (min(xs), max(xs))
+    across, up = _Axis(left, right, False), _Axis(low, high, chart.log_y)
     box = (_LEFT, _TOP, WIDTH - _RIGHT, HEIGHT - _BOTTOM)
 
     def place(x: float, y: float) -> tuple[float, float]:

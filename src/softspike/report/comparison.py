@@ -13,6 +13,7 @@ from softspike.report.record import Record
 __all__ = ["Comparison", "compare"]
 
 _ALIKE = 0.9  # |cos| from which two atoms count as the same
+_SAME_COUNT = 1.05  # explained variances are ranked only where mean counts are this close
 
 
 class Cell(NamedTuple):
@@ -39,12 +40,13 @@ class Comparison(NamedTuple):
     base: int  # the run that others are matched with
     pairs: list[MatchedRun]
     unmatched: str  # which runs could not be matched, and why
+    note: str  # how to read the table
 
 
 def compare(records: Sequence[Record]) -> Comparison:
     """Nothing for a single run. Runs are matched with the first that has a dictionary, where their features agree."""
     if len(records) < 2:
-        return Comparison([], 0, [], "")
+        return Comparison([], 0, [], "", "")
     drawn = [number for number, record in enumerate(records) if record.dictionary is not None]
     base = drawn[0] if drawn else 0
     pairs, left_out = [], []
@@ -58,7 +60,10 @@ def compare(records: Sequence[Record]) -> Comparison:
     if left_out:
         listed = ", ".join(left_out)
         words = f"Not matched with {records[base].name} ({_width(records[base])} features): {listed}."
-    return Comparison(_table(records), base, pairs, words)
+    note = "The same figures side by side. The best of a row is marked."
+    if not _same_count(records):
+        note += " Explained variance is not ranked, as the runs use different numbers of atoms: compare their curves."
+    return Comparison(_table(records), base, pairs, words, note)
 
 
 def _width(record: Record) -> int:
@@ -67,16 +72,23 @@ def _width(record: Record) -> int:
 
 def _table(records: Sequence[Record]) -> list[Row]:
     columns = [{item.id: item for item in headlines(record)} for record in records]
+    fair = _same_count(records)
     titles = {item.id: item.title for column in columns for item in column.values()}
     rows = []
     for key, title in titles.items():
         items = [column.get(key) for column in columns]
         scores = [item.score for item in items if item is not None and item.score is not None]
         # A mark only where it says something: two runs at least, and not all the same.
-        best = max(scores) if len(scores) > 1 and len(set(scores)) > 1 else None
+        ranked = len(scores) > 1 and len(set(scores)) > 1 and (fair or key != "explained")
+        best = max(scores) if ranked else None
         cells = [Cell(item, item is not None and item.score is not None and item.score == best) for item in items]
         rows.append(Row(title, cells))
     return rows
+
+
+def _same_count(records: Sequence[Record]) -> bool:
+    counts = [record.figures.summary.active for record in records if record.figures]
+    return bool(counts) and max(counts) <= _SAME_COUNT * min(counts)
 
 
 def _match(base: Record, other: Record, number: int) -> MatchedRun:

@@ -140,7 +140,11 @@ def _frontier(measured: _Measured, several: bool) -> Chart:
             lines.append(Series("OMP, same dictionary", found.active, found.omp, 1))
             lines.append(Series("principal components", found.active, found.pca, 2))
     note = "The trained model with its cut moved: explained variance against the mean number of active components."
-    return Chart("frontier", "Rate against distortion", note, "active components", "explained variance", lines)
+    farthest = max((x for line in lines for x in line.x), default=1.0)
+    return Chart(
+        "frontier", "Rate against distortion", note, "active components", "explained variance", lines,
+        x_range=(0, farthest),
+    )  # fmt: skip
 
 
 def _consistency(measured: _Measured, several: bool) -> Chart:
@@ -153,8 +157,8 @@ def _consistency(measured: _Measured, several: bool) -> Chart:
         )
     note = "How much of the support stays when noise is added to the input: 1 is all of it."
     return Chart(
-        "consistency", "Support consistency", note, "noise, in standard deviations of the data", "Jaccard index", lines,
-        y_range=(0, 1),
+        "consistency", "Support consistency", note, "noise, in standard deviations", "Jaccard index", lines,
+        y_range=(0, 1), x_range=(0, 1),
     )  # fmt: skip
 
 
@@ -169,8 +173,8 @@ def _calibration(measured: _Measured, several: bool) -> Chart:
             lines.append(Series(name, [x for x, _ in kept], [y for _, y in kept], number, marks=True))
     note = "On inputs drawn from the model itself. On the diagonal a stated 70 % comes true 70 % of the time."
     return Chart(
-        "calibration", "Calibration", note, "stated probability of being active", "share that was", lines,
-        diagonal=True, y_range=(0, 1),
+        "calibration", "Calibration", note, "stated probability", "share that was active", lines,
+        diagonal=True, y_range=(0, 1), x_range=(0, 1),
     )  # fmt: skip
 
 

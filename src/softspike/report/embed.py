@@ -46,9 +46,7 @@ def finding_arrays(
     Inputs come with their reconstruction as pixels: the codes of thousands of inputs would weigh more. Those of the
     first few, which can be taken apart atom by atom, are there as well.
     """
-    d = len(dictionary.components)
-    each = POOL_BYTES // n_runs // (2 * drawn.n_values * d)
-    strongest = strongest_inputs(findings.codes, min(max(each, _FEWEST), _MOST))
+    strongest = _that_fit(strongest_inputs(findings.codes, _MOST), POOL_BYTES // n_runs // (2 * drawn.n_values))
     shown = _spread(len(rows), _SHOWN_INPUTS)
     pool = np.concatenate([shown, np.setdiff1d(strongest[strongest >= 0], shown)])
     place = np.full(len(rows) + 1, -1)  # the last one answers for −1
@@ -69,6 +67,13 @@ def finding_arrays(
         **_inputs(pool, dictionary, drawn, findings, rows),
         **_codes(findings.codes[shown]),
     }  # fmt: skip
+
+
+def _that_fit(strongest: np.ndarray, most: int) -> np.ndarray:
+    """As many strongest inputs per atom as make no more than `most` different ones, and a few in any case."""
+    counts = range(strongest.shape[1], _FEWEST, -1)
+    k = next((k for k in counts if len(np.unique(strongest[:, :k])) <= most), _FEWEST)
+    return strongest[:, :k]
 
 
 def _inputs(

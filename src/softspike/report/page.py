@@ -1,13 +1,8 @@
 """Records → one self-contained HTML page."""
 
-import base64
-import hashlib
 from collections.abc import Mapping, Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from softspike import __version__
@@ -15,6 +10,7 @@ from softspike.report.chart import Drawing
 from softspike.report.comparison import Comparison, compare
 from softspike.report.curves import TrainingChart, result_charts, training_charts
 from softspike.report.embed import dictionary_arrays, finding_arrays
+from softspike.report.files import environment, policy, script, style
 from softspike.report.headline import Headline, headlines
 from softspike.report.payload import Block, blocks_of, script_json
 from softspike.report.record import Record
@@ -22,9 +18,6 @@ from softspike.report.remarks import Remark, remarks
 from softspike.report.words import dictionary_note, inputs_note, one_line, settings_rows
 
 __all__ = ["render"]
-
-_TEMPLATES = Path(__file__).parent / "templates"
-_SCRIPTS = ("data", "draw", "mosaic", "atom", "inputs", "compare", "charts", "main")
 
 
 class RunView(NamedTuple):
@@ -53,11 +46,10 @@ def render(records: Sequence[Record], written: str = "") -> str:
     comparison = compare(records)
     pairs, pair_blocks = _pairs(comparison)
     results, training = result_charts(records), training_charts(records)
-    script, style = _asset(_SCRIPTS, "js"), _asset(("page",), "css")
     has_dictionary, has_inputs = any(view.drawn for view in views), any(record.measured for record in records)
-    return _environment().get_template("page.html").render(
-        version=__version__, written=written, policy=_policy(script, style), style=Markup(style),
-        script=Markup(script), title=records[0].name if len(records) == 1 else f"{len(records)} runs compared",
+    return environment().get_template("page.html").render(
+        version=__version__, written=written, policy=policy(), style=Markup(style()),
+        script=Markup(script()), title=records[0].name if len(records) == 1 else f"{len(records)} runs compared",
         sections=_sections(has_dictionary, has_inputs, bool(comparison.pairs), bool(results or training)),
         runs=views, comparison=comparison, result_charts=results, training_charts=training,
         settings=settings_rows(records), has_dictionary=has_dictionary, has_inputs=has_inputs,
@@ -144,30 +136,3 @@ def _charts(results: Sequence[Drawing], training: Sequence[TrainingChart]) -> di
         }
         for drawing in drawings
     }  # fmt: skip
-
-
-# ── the files behind the page ──
-
-
-@cache
-def _environment() -> Environment:
-    return Environment(
-        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True,
-    )  # fmt: skip
-
-
-@cache
-def _asset(names: tuple[str, ...], suffix: str) -> str:
-    """Files one after the other; scripts share one scope of their own."""
-    text = "\n".join((_TEMPLATES / f"{name}.{suffix}").read_text(encoding="utf-8") for name in names)
-    return f'(() => {{\n"use strict";\n{text}\n}})();' if suffix == "js" else text
-
-
-def _policy(script: str, style: str) -> str:
-    """A content security policy: our script and our style, by their hashes, pictures made here, and nothing else."""
-    ours, look = (
-        f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in (script, style)
-    )
-    allowed = f"script-src {ours}; style-src {look}; img-src data: blob:"
-    return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"

@@ -43,7 +43,9 @@ def _figures(record: Record) -> Iterator[Remark]:
     summary, rivals = record.figures
     share = summary.dead / summary.n_components
     if share > _DEAD:
-        yield Remark(True, f"Dead atoms: {summary.dead} of {summary.n_components} ({share:.0%}) were never active.")
+        yield Remark(
+            True, f"Dead atoms: {summary.dead} of {summary.n_components} ({100 * share:.0f} %) were never active."
+        )
     target, dense = record.target_active, summary.active >= summary.n_components
     if target and not dense and abs(summary.active / target - 1) > _MISS:
         yield Remark(True, f"Sparsity missed: {summary.active:.1f} active where {target:.1f} were asked for.")
@@ -72,4 +74,4 @@ def _measured(record: Record, findings: Findings) -> Iterator[Remark]:
         )
     low, high = _COVERAGE
     if not (math.isnan(calibration.coverage) or low <= calibration.coverage <= high):
-        yield Remark(True, f"90 % intervals cover {calibration.coverage:.0%} on inputs drawn from the model.")
+        yield Remark(True, f"90 % intervals cover {100 * calibration.coverage:.0f} % on inputs drawn from the model.")

@@ -17,9 +17,11 @@ class SettingRow(NamedTuple):
 def one_line(record: Record) -> str:
     """What was trained, on what, for how long."""
     atoms = "no dictionary yet" if record.dictionary is None else f"{len(record.dictionary.components):,} atoms"
+    shape = record.drawn.source[:2] if record.drawn and record.drawn.kind != "bars" else ()
+    each = " × ".join(map(str, shape)) or f"{record.config.get('n_features')} features"
     data = (record.config.get("data") or {}).get("name", "data that was not recorded")
     took = f" in {duration(record.seconds)}" if record.seconds is not None else ""
-    parts = [str(record.settings.get("method")), f"{atoms} of {record.config.get('n_features')} features"]
+    parts = [str(record.settings.get("method")), f"{atoms} of {each}"]
     parts += [f"trained on {data}", f"{record.step:,} steps{took}"]
     if record.measured:
         parts.append(f"measured on {record.measured.on}")
@@ -72,6 +74,8 @@ def settings_rows(records: Sequence[Record]) -> list[SettingRow]:
     rows = []
     for name in names:
         cells = [_plain(table.get(name)) for table in tables]
+        if all(cell == "–" for cell in cells):
+            continue
         rows.append(SettingRow(name, cells, len(set(cells)) > 1))
     return rows
 

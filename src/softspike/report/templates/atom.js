@@ -12,10 +12,10 @@ function factsOf(run, atom) {
     const rate = array(run, "rate");
     const fired = rate[atom] > 0 ? `${percent(rate[atom])} of inputs, rank ${whole(rankOf(rate, atom))} of ${whole(info.atoms)}` : `never on ${whole(info.inputs)} inputs: dead`;
     facts.push(["active on", fired], ["mean probability", percent(array(run, "probability")[atom])]);
-    facts.push(["mean size when active", short(array(run, "size")[atom])]);
+    facts.push(["mean |z| when active", short(array(run, "size")[atom])]);
   }
-  facts.push(["drawn from", `−${short(array(run, "peak")[atom])} to ${short(array(run, "peak")[atom])}, zero in the middle`]);
-  return make("dl", { class: "facts" }, ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
+  facts.push(["scale", `±${short(array(run, "peak")[atom])}`]);
+  return make("dl", { class: "facts" }, ...facts.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
 }
 
 function histogramOf(run, atom) {
@@ -39,7 +39,7 @@ function atomLink(run, atom, sprite, flip = 1) {
   const tile = make("button", { type: "button", class: "tile", title: `Atom ${atom}`, "aria-label": `Open atom ${atom}`, onclick: () => goTo({ run, atom }) });
   useSprite(tile, sprite, run);
   showPart(tile, sprite, atom);
-  if (flip < 0 && kindOf(run) !== "bars") tile.style.filter = "invert(1)";
+  if (flip < 0) tile.style[kindOf(run) === "bars" ? "transform" : "filter"] = kindOf(run) === "bars" ? "scaleY(-1)" : "invert(1)";
   return tile;
 }
 
@@ -51,7 +51,7 @@ function stripOf(run, atom, sprite, names, words) {
   const shown = [...index.keys()].filter((j) => index[j] >= 0);
   if (!shown.length) return make("p", { class: "small" }, "None.");
   return make("div", { class: "strip" }, ...shown.map((j) =>
-    make("figure", {}, atomLink(run, index[j], sprite), make("figcaption", {}, `${index[j]}: ${words(value[j], index[j])}`))));
+    make("figure", {}, atomLink(run, index[j], sprite), caption(`atom ${index[j]}`, ...words(value[j], index[j])))));
 }
 
 function strongestOf(run, atom) {
@@ -62,7 +62,7 @@ function strongestOf(run, atom) {
   if (!shown.length) return make("p", { class: "small" }, "It is active in none of the inputs.");
   return make("div", { class: "strip" }, ...shown.map((j) =>
     make("figure", {}, inputCanvas(run, inputs[j], "original"), inputCanvas(run, inputs[j], "reconstruction"),
-      make("figcaption", {}, `row ${whole(array(run, "row")[inputs[j]])}: z = ${short(values[j])}, ${percent(1 - array(run, "unexplained")[inputs[j]])} explained`))));
+      caption(`z = ${short(values[j])}`, `${percent(1 - array(run, "unexplained")[inputs[j]])} expl.`, `row ${whole(array(run, "row")[inputs[j]])}`))));
 }
 
 function partnersElsewhere(run, atom) {
@@ -81,9 +81,9 @@ async function matchesOf(run, atom) {
   if (!found.length) return [];
   const figures = await Promise.all(found.map(async ({ other, partner, cosine }) => {
     const name = page.runs[other].name;
-    if (partner === null) return make("figure", {}, make("figcaption", {}, `${name}: no partner`));
+    if (partner === null) return make("figure", {}, caption(name, "no partner"));
     const tile = atomLink(other, partner, await atomSprite(other), Math.sign(cosine));
-    return make("figure", {}, tile, make("figcaption", {}, `${name}, atom ${partner}: |cos| ${Math.abs(cosine).toFixed(2)}${cosine < 0 ? ", mirrored" : ""}`));
+    return make("figure", {}, tile, caption(name, `atom ${partner}`, `|cos| ${Math.abs(cosine).toFixed(2)}`, cosine < 0 ? "mirrored" : ""));
   }));
   return [make("h3", {}, "Its partner in other runs"), make("div", { class: "strip" }, ...figures)];
 }
@@ -102,10 +102,10 @@ async function renderAtom(run, atom, mosaic) {
   if (info.measured) {
     const rate = array(run, "rate");
     parts.push(make("h3", {}, "Its values where it is active"), histogramOf(run, atom),
-      make("h3", {}, "Inputs it is strongest in, and their reconstruction"), strongestOf(run, atom),
+      make("h3", {}, "Strongest in these inputs, rebuilt below"), strongestOf(run, atom),
       make("h3", {}, "Fires together with"),
-      stripOf(run, atom, sprite, ["partner", "partnerShare"], (share, other) => `${percent(share)} of the time, ${percent(rate[other])} overall`),
-      make("h3", {}, "Looks most like"), stripOf(run, atom, sprite, ["near", "nearCosine"], (cosine) => `cos ${cosine.toFixed(2)}`));
+      stripOf(run, atom, sprite, ["partner", "partnerShare"], (share, other) => [`${percent(share)} with it`, `${percent(rate[other])} overall`]),
+      make("h3", {}, "Looks most like"), stripOf(run, atom, sprite, ["near", "nearCosine"], (cosine) => [`cos ${sign(cosine.toFixed(2))}`]));
   }
   parts.push(...(await matchesOf(run, atom)));
   const likeness = make("button", { type: "button", onclick: () => sortBy("like") }, "Sort the dictionary by likeness to it");

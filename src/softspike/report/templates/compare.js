@@ -1,5 +1,5 @@
 // Dictionaries matched one to one: pairs, the most different first or last, a screenful at a time.
-const PAIRS_AT_A_TIME = 240;
+const PAIRS_AT_A_TIME = 60;
 
 function pairArray(pair, name) {
   const block = pair.blocks[name];
@@ -17,9 +17,9 @@ async function showPairs(from = 0) {
   const cards = order.slice(from, from + PAIRS_AT_A_TIME).map((k) => {
     const alike = Math.abs(cosine[k]);
     const differs = alike < pair.alike;
-    return make("div", { class: differs ? "pair differs" : "pair" },
+    return make("figure", { class: differs ? "pair differs" : "pair" },
       make("div", {}, atomLink(pair.base, first[k], ours), atomLink(pair.other, second[k], theirs, Math.sign(cosine[k]))),
-      make("p", {}, differs ? make("b", {}, "differs: ") : null, `|cos| ${alike.toFixed(2)}${cosine[k] < 0 ? ", mirrored" : ""}`, make("br"), `${first[k]} · ${second[k]}`));
+      caption(`${first[k]} and ${second[k]}`, `|cos| ${alike.toFixed(2)}${cosine[k] < 0 ? ", mirrored" : ""}`, differs ? "differs" : "alike"));
   });
   if (from) $("pairs").append(...cards);
   else $("pairs").replaceChildren(...cards);

@@ -25,7 +25,9 @@ function array(run, name) {
 
 const $ = (id) => document.getElementById(id);
 const percent = (share) => (share > 0 && share < 0.001 ? "< 0.1 %" : `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`);
-const short = (value) => (value === 0 ? "0" : Math.abs(value) >= 1000 || Math.abs(value) < 0.001 ? value.toExponential(1) : Number(value.toPrecision(3)).toString());
+const sign = (text) => text.replace("-", "−");
+const short = (value) => sign(value !== 0 && (Math.abs(value) >= 1e4 || Math.abs(value) < 1e-3) ? value.toExponential(1) : Number(value.toPrecision(3)).toString());
+const several = (n, noun) => `${whole(n)} ${noun}${n === 1 ? "" : "s"}`;
 const whole = (n) => n.toLocaleString("en");
 
 // An element with attributes and children; text only ever becomes text.
@@ -38,6 +40,9 @@ function make(tag, attributes = {}, ...children) {
   element.append(...children.filter((child) => child !== null));
   return element;
 }
+
+// Short texts below one another.
+const caption = (...lines) => make("figcaption", {}, ...lines.map((line) => make("span", {}, line)));
 
 function makeSvg(tag, attributes = {}, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);

@@ -7,8 +7,9 @@ const nValues = (run) => page.runs[run].values;
 // Width and height of one drawn thing.
 function sizeOf(run) {
   if (kindOf(run) !== "bars") return { width: page.runs[run].size[1], height: page.runs[run].size[0] };
-  const many = page.runs[run].atoms > 1024;
-  return { width: Math.max(Math.min(nValues(run), many ? 48 : 96), 24), height: many ? 32 : 56 };
+  const most = page.runs[run].atoms > 1024 ? 48 : 96;
+  const width = nValues(run) * Math.max(Math.floor(most / nValues(run)), 1); // bars of whole pixels, if there is room
+  return { width: Math.min(width, most), height: Math.round(most * 0.6) };
 }
 
 // Bytes 0 … 255 as grey or colour, written into RGBA pixels at (left, top) of a picture `stride` pixels wide.

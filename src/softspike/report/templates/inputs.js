@@ -69,7 +69,7 @@ async function renderInput(run, input) {
     rows.forEach((row, i) => row.classList.toggle("off", i >= count));
   };
   slider.addEventListener("input", show);
-  const title = `Row ${whole(array(run, "row")[input])}: ${list.length} atoms explain ${percent(1 - array(run, "unexplained")[input])}`;
+  const title = `Row ${whole(array(run, "row")[input])}: ${several(list.length, "atom")} explain${list.length === 1 ? "s" : ""} ${percent(1 - array(run, "unexplained")[input])}`;
   $("input").replaceChildren(make("header", {}, make("h3", {}, title)), trio,
     make("div", { class: "buildup" }, slider, words), make("h3", {}, "What each atom adds, the largest first"),
     make("ol", { class: "contributions" }, ...rows));
@@ -80,14 +80,23 @@ function contributionRow(run, { atom, value, size }, largest, sprite) {
   const share = (50 * size) / largest;
   const bar = makeSvg("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" },
     makeSvg("rect", { class: value < 0 ? "minus" : "plus", x: value < 0 ? 50 - share : 50, width: share, height: 10 }));
-  return make("li", {}, atomLink(run, atom, sprite), make("span", {}, `atom ${atom}`), bar, make("span", { class: "number" }, `z ${value < 0 ? "−" : "+"}${short(Math.abs(value))}`));
+  return make("li", {}, atomLink(run, atom, sprite), make("span", {}, `atom ${atom}`), bar, make("span", { class: "number" }, `z = ${short(value)}`));
 }
 
 const inputMosaic = $("input-mosaic") && new Mosaic($("input-mosaic"), (i) => goTo({ run: state.run, input: i }));
 
+// The input whose count of atoms is nearest to the mean: a typical one to begin with.
+function typicalInput(run) {
+  const start = array(run, "codeStart");
+  const count = page.runs[run].shown;
+  const miss = (i) => Math.abs(start[i + 1] - start[i] - start[count] / count);
+  return [...Array(count).keys()].reduce((a, b) => (miss(b) < miss(a) ? b : a));
+}
+
 let inputsOf = -1; // the run whose inputs are drawn
 
 async function openInput(run) {
+  state.input ??= typicalInput(run);
   inputMosaic.select(state.input);
   await renderInput(run, state.input);
 }

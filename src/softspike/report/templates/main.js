@@ -32,7 +32,7 @@ async function follow() {
   const atom = numberIn(words, "atom", page.runs[run].atoms);
   const input = numberIn(words, "input", page.runs[run].shown);
   const before = { ...state };
-  Object.assign(state, { run, atom, input: input ?? (run === before.run ? before.input : null) ?? 0 });
+  Object.assign(state, { run, atom, input: input ?? (run === before.run ? before.input : null) });
   if (run !== before.run) await showRun(run);
   if (atom !== before.atom || run !== before.run) await showAtom(atom, before.run >= 0);
   if (inputsOf === run && state.input !== before.input) await openInput(run);
@@ -129,11 +129,21 @@ function whenSeen(element, draw) {
   });
 }
 
-function start() {
-  const width = page.runs[firstRun].atoms > 1024 ? 32 : 44;
+// Few atoms are shown large, many small.
+function firstSize(run) {
+  const n = page.runs[run].atoms;
+  if (kindOf(run) === "bars") return n > 1024 ? 60 : 96;
+  return n <= 64 ? 92 : n <= 160 ? 64 : n <= 600 ? 44 : 32;
+}
+
+function resize(width) {
   $("zoom").value = width;
   mosaic.element.style.setProperty("--tile", `${width}px`);
-  $("zoom").addEventListener("input", () => mosaic.element.style.setProperty("--tile", `${$("zoom").value}px`));
+}
+
+function start() {
+  resize(firstSize(firstRun));
+  $("zoom").addEventListener("input", () => resize($("zoom").value));
   $("sort").addEventListener("change", () => sortBy($("sort").value));
   $("run")?.addEventListener("change", () => goTo({ run: Number($("run").value) }));
   $("goto").addEventListener("change", () => $("goto").value !== "" && goTo({ run: state.run, atom: Number($("goto").value) }));
