@@ -48,7 +48,7 @@ def figures_of(progress: Progress) -> str:
     loss = progress.loss
     share = float(loss.active) / progress.coder.generator.atoms.shape[1]
     explained = 1 - float(loss.misfit)
-    return f"loss {float(loss.total):.4g} · explained {explained:.3f} · active {float(loss.active):.1f} ({share:.1%})"
+    return f"loss {float(loss.total):.4g} · explained {explained:.3f} · active {100 * share:.1f} %"
 
 
 class ProgressBar:
@@ -58,11 +58,17 @@ class ProgressBar:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bar
+        from rich.table import Column
 
         self._pace = Pace()
+        # The bar itself takes what the figures leave: all of it fits into 80 columns.
         self._bar: Any = Bar(
-            TextColumn("training"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[speed]}"),
-            TimeRemainingColumn(), TextColumn("{task.fields[figures]}"), console=Console(stderr=True),
+            BarColumn(bar_width=None, table_column=Column(ratio=1)),
+            MofNCompleteColumn(table_column=Column(no_wrap=True)),
+            TextColumn("{task.fields[speed]}", table_column=Column(no_wrap=True)),
+            TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True)),
+            TextColumn("{task.fields[figures]}", table_column=Column(no_wrap=True)),
+            console=Console(stderr=True), expand=True,
         )  # fmt: skip
         # No total yet: it pulses until the first step is logged.
         self._task = self._bar.add_task("training", total=None, speed="", figures="")
