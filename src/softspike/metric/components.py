@@ -57,15 +57,24 @@ def partners(codes: sparse.csr_matrix, k: int) -> Partners:
     index, share = np.full((d, k), -1), np.zeros((d, k))
     for first in range(0, d, max(_PAIRS // d, 1)):
         rows = np.arange(first, min(first + max(_PAIRS // d, 1), d))
-        both = (on[rows] @ on.T).toarray() / n
-        given = both / np.maximum(rate[rows, None], 1e-300)
-        excess = given - rate
+        given = (on[rows] @ on.T).toarray() / np.maximum(n * rate[rows, None], 1).astype(np.float32)
+        excess = given - rate.astype(np.float32)
         excess[np.arange(len(rows)), rows] = -np.inf
-        best = np.argsort(-excess, axis=1, kind="stable")[:, :k]
+        best = _largest(excess, k)
         found = np.take_along_axis(excess, best, 1) > 0
         index[rows] = np.where(found, best, -1)
         share[rows] = np.where(found, np.take_along_axis(given, best, 1), 0)
     return Partners(index, share)
+
+
+def _largest(values: np.ndarray, k: int) -> np.ndarray:
+    """Column numbers of the k largest values of each row, in falling order; whole rows are not sorted for it."""
+    if k < values.shape[1]:
+        among = np.argpartition(-values, k, axis=1)[:, :k]
+    else:
+        among = np.broadcast_to(np.arange(values.shape[1]), values.shape)
+    order = np.argsort(-np.take_along_axis(values, among, 1), axis=1, kind="stable")
+    return np.take_along_axis(among, order, 1)
 
 
 def strongest_inputs(codes: sparse.csr_matrix, k: int) -> np.ndarray:

@@ -59,10 +59,10 @@ def _active(record: Record) -> Headline:
         judge, score = "The codes of this method are dense: no target applies.", None
     else:
         miss = active / target - 1
-        off = "exactly met" if abs(miss) < 5e-4 else f"{abs(miss) * 100:.1f} % {'over' if miss > 0 else 'under'}"
+        off = "exactly met" if abs(miss) < 5e-4 else f"{abs(miss) * 100:.1f}\u00a0% {'over' if miss > 0 else 'under'}"
         judge = f"Asked for {target:.1f}: {off}."
         score = -abs(miss)
-    return Headline("active", "Active components", f"{active:.1f} of {d}", judge, score=score)
+    return Headline("active", "Active atoms", f"{active:.1f} of {d}", judge, score=score)
 
 
 def _dead(record: Record) -> Headline:
@@ -79,8 +79,8 @@ def _calibration(record: Record) -> Headline:
     if found is None:
         why = "This method gives no law of its codes." if record.measured else "Not measured: no data was given."
         return Headline("calibration", title, "none", why)
-    doubt = "" if math.isnan(found.error_in_doubt) else f" {found.error_in_doubt:.3f} where in doubt (1–99 %)."
-    cover = "" if math.isnan(found.coverage) else f" 90 % intervals cover {100 * found.coverage:.0f} %."
+    doubt = "" if math.isnan(found.error_in_doubt) else f" {found.error_in_doubt:.3f} where in doubt (1–99\u00a0%)."
+    cover = "" if math.isnan(found.coverage) else f" 90\u00a0% intervals cover {100 * found.coverage:.0f}\u00a0%."
     judge = (
         f"Stated probability against what happened, on {found.n_samples:,} inputs drawn from the model; 0 is perfect."
     )

@@ -52,8 +52,8 @@ def dictionary_note(record: Record) -> str:
         how += " The data does not say that it is a picture: this is a guess from the square number of features."
     if drawn.reduced:
         how += f" Neighbouring features are averaged for drawing, to {drawn.size[0]} × {drawn.size[1]}."
-    dead = " A × marks atoms that were never active." if record.measured else ""
-    return how + dead
+    dead = record.measured is not None and record.measured.findings.figures.summary.dead > 0
+    return how + (" A × marks atoms that were never active." if dead else "")
 
 
 def inputs_note(record: Record) -> str:

@@ -24,7 +24,7 @@ function array(run, name) {
 }
 
 const $ = (id) => document.getElementById(id);
-const percent = (share) => (share > 0 && share < 0.001 ? "< 0.1 %" : `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`);
+const percent = (share) => (share > 0 && share < 0.001 ? "<\u00a00.1\u00a0%" : `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)}\u00a0%`);
 const sign = (text) => text.replace("-", "−");
 const short = (value) => sign(value !== 0 && (Math.abs(value) >= 1e4 || Math.abs(value) < 1e-3) ? value.toExponential(1) : Number(value.toPrecision(3)).toString());
 const several = (n, noun) => `${whole(n)} ${noun}${n === 1 ? "" : "s"}`;
