@@ -6,7 +6,6 @@ from small import quick, small_data
 
 from softspike.metric import (
     explained_variance,
-    jaccard_index,
     pca_explained_variance,
     pca_residuals,
     rate_distortion,
@@ -76,15 +75,6 @@ def test_a_coder_of_fixed_count_is_a_single_point():
     coder = quick(method="topk").fit(small_data(300))
     x = coder.standardiser_(torch.from_numpy(small_data(300)))
     assert rate_distortion(coder.coder_, x[:80], [1, 2, 4], fit=x).active == [3.0]
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "index"),
-    [([1, 0, 2, 0], [5, 0, -1, 0], 1.0), ([1, 0, 0, 0], [0, 1, 0, 0], 0.0), ([1, 1, 0, 0], [0, 1, 1, 0], 1 / 3),
-     ([0, 0, 0, 0], [0, 0, 0, 0], 1.0), ([0, 0, 0, 0], [0, 0, 0, 2], 0.0)],
-)  # fmt: skip
-def test_jaccard(a, b, index):
-    assert float(jaccard_index(torch.tensor([a]), torch.tensor([b]))) == pytest.approx(index)
 
 
 def test_supports_agree_without_noise_and_less_and_less_with_it(fitted):

@@ -58,10 +58,8 @@ def plot_dictionary(
     components: np.ndarray, image_shape: tuple[int, ...] | None = None, order: np.ndarray | None = None, ax: Any = None
 ) -> Any:
     """Draw atoms (d, D) with matplotlib and return the axes: tiles where they are pictures, else a map of d × D."""
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError("plotting needs matplotlib, which is not installed; pip install 'softspike[plot]'") from error
+    from matplotlib import pyplot
+
     atoms = components[dictionary_order(components) if order is None else order]
     shape = picture_shape(atoms.shape[1], image_shape)
     if math.prod(shape) != atoms.shape[1]:
