@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from scipy import sparse
 
 from softspike.data import check_rows, read_rows
 from softspike.estimator import SparseCoder
+from softspike.generator import LinearGenerator
 from softspike.report.embed import Dictionary, most_values
 from softspike.report.findings import STAGES, Figures, measure
 from softspike.report.page import render
@@ -73,16 +76,37 @@ def record_of(
         return Record(**common, step=int(common["log"][-1]["step"]) if common["log"] else 0)
     step, tensors = latest
     coder = SparseCoder.restored(config, tensors, device, str(run.path))
-    components = np.asarray(coder.components_)
-    drawn = drawn_as(coder.n_features_in_, _image_shape(config, source), most_values(len(components), n_runs))
-    measured = None
-    if source:
-        findings = measure(coder.coder_, coder.standardiser_, source.rows, figures, lambda s: told(f"{run.path}: {s}"))
-        measured = Measured(f"{len(source.rows):,} {source.words}", source.training, source.rows, findings)
+    measured = _measured(coder, source, figures, lambda stage: told(f"{run.path}: {stage}")) if source else None
+    dictionary = _dictionary(coder, measured)
+    shape = _image_shape(config, source)
+    limit = most_values(len(dictionary.components), n_runs) if dictionary else 0
     return Record(
-        **common, step=coder.n_steps_ if step is None else step, dictionary=Dictionary(components, coder.mean_),
-        drawn=drawn, measured=measured, target_active=coder.target_active_,
+        **common, step=coder.n_steps_ if step is None else step, dictionary=dictionary,
+        drawn=drawn_as(coder.n_features_in_, shape, limit) if dictionary else None, measured=measured,
+        target_active=coder.target_active_, additive=isinstance(coder.coder_.generator, LinearGenerator),
     )  # fmt: skip
+
+
+def _measured(coder: SparseCoder, source: Source, figures: Figures | None, told: Callable[[str], object]) -> Measured:
+    model, standardiser = coder.coder_, coder.standardiser_
+
+    @torch.no_grad()
+    def rebuilt(codes: sparse.csr_matrix) -> np.ndarray:
+        z = torch.from_numpy(codes.toarray()).to(standardiser.mean)
+        return standardiser.inverse(model.generator(z)).cpu().numpy()
+
+    findings = measure(model, standardiser, source.rows, figures, told)
+    return Measured(f"{len(source.rows):,} {source.words}", source.training, source.rows, findings, rebuilt)
+
+
+def _dictionary(coder: SparseCoder, measured: Measured | None) -> Dictionary | None:
+    """In units of the data; a network has one only where there were codes to read it from."""
+    if isinstance(coder.coder_.generator, LinearGenerator):
+        return Dictionary(np.asarray(coder.components_), coder.mean_)
+    if measured is None:
+        return None
+    scale = coder.standardiser_.scale.cpu().numpy()
+    return Dictionary(measured.findings.atoms * scale, coder.standardiser_.mean.cpu().numpy())
 
 
 def _image_shape(config: dict[str, Any], source: Source | None) -> tuple[int, ...] | None:

@@ -152,22 +152,23 @@ def large_page(n_atoms, n_inputs, shape=(16, 16), seed=0):
     atoms = random.standard_normal((n_atoms, width)).astype(np.float32)
     each = n_inputs // n_atoms
     row = np.arange(each * n_atoms)
-    own = sparse.csr_matrix((10 + random.random(len(row)), (row, row % n_atoms)), shape=(len(row), n_atoms))
-    codes = sparse.csr_matrix(own + sparse.random(len(row), n_atoms, 12 / n_atoms, "csr", random_state=seed))
-    codes = codes.astype(np.float32)
+    atom = np.column_stack([row % n_atoms, random.integers(0, n_atoms, (len(row), 12))])
+    value = np.column_stack([10 + random.random(len(row)), random.random((len(row), 12))]).astype(np.float32)
+    place = np.repeat(row, 13)
+    codes = sparse.csr_matrix((value.ravel(), (place, atom.ravel())), shape=(len(row), n_atoms))
     rows = ArrayRows(np.asarray(codes @ atoms, dtype=np.float32))
     rate = firing_rate(codes)
     active = codes.nnz / len(row)
     findings = Findings(
         Figures(Summary(len(row), 0.9, active, active / n_atoms, 0, n_atoms, 1.0, 2.0), Baselines(100, 0.5, 0.8, 0.9)),
-        codes, np.zeros(len(row)), rate, rate, mean_size(codes), value_histograms(codes), partners(codes, 6),
+        codes, atoms, np.zeros(len(row)), rate, rate, mean_size(codes), value_histograms(codes), partners(codes, 6),
         nearest_atoms(torch.from_numpy(atoms), 6), random.permutation(n_atoms), None, Consistency([0.1], [0.5]), None,
     )  # fmt: skip
     drawn = drawn_as(width, shape, most_values(n_atoms))
     record = Record(
         "large", {"n_features": width, "estimator": {"max_steps": 1, "method": "none"}}, step=1, target_active=active,
         dictionary=Dictionary(atoms, np.zeros(width, np.float32)), drawn=drawn,
-        measured=Measured("random rows", False, rows, findings),
+        measured=Measured("random rows", False, rows, findings, lambda codes: np.asarray(codes @ atoms)),
     )  # fmt: skip
     return render([record])
 

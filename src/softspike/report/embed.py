@@ -1,5 +1,6 @@
 """What the page draws from: arrays of one run, small enough to embed."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -39,7 +40,7 @@ def dictionary_arrays(dictionary: Dictionary, drawn: Drawn) -> dict[str, np.ndar
 
 
 def finding_arrays(
-    dictionary: Dictionary, drawn: Drawn, findings: Findings, rows: Rows, n_runs: int = 1
+    drawn: Drawn, findings: Findings, rows: Rows, rebuilt: Callable[[sparse.csr_matrix], np.ndarray], n_runs: int = 1
 ) -> dict[str, np.ndarray]:
     """Usage, partners, neighbours, values, and inputs with their codes.
 
@@ -64,7 +65,7 @@ def finding_arrays(
         "nearCosine": findings.neighbours.cosine.numpy().astype(np.float32),
         "strongest": place[strongest].astype(np.int32),
         "strongestValue": _entries(findings.codes, strongest).astype(np.float32),
-        **_inputs(pool, dictionary, drawn, findings, rows),
+        **_inputs(pool, drawn, findings, rows, rebuilt),
         **_codes(findings.codes[shown]),
     }  # fmt: skip
 
@@ -77,7 +78,7 @@ def _that_fit(strongest: np.ndarray, most: int) -> np.ndarray:
 
 
 def _inputs(
-    pool: np.ndarray, dictionary: Dictionary, drawn: Drawn, findings: Findings, rows: Rows
+    pool: np.ndarray, drawn: Drawn, findings: Findings, rows: Rows, rebuilt: Callable[[sparse.csr_matrix], np.ndarray]
 ) -> dict[str, np.ndarray]:
     """Originals and reconstructions as bytes on one scale for both, a chunk at a time."""
     n, m = len(pool), drawn.n_values
@@ -85,11 +86,10 @@ def _inputs(
     for first in range(0, n, 1024):
         part = pool[first : first + 1024]
         x = rows.take(torch.from_numpy(part)).cpu().numpy()
-        guess = findings.codes[part] @ dictionary.components + dictionary.mean
-        original, rebuilt = drawn.values(x), drawn.values(np.asarray(guess))
-        low, high = np.minimum(original, rebuilt).min(1), np.maximum(original, rebuilt).max(1)
+        original, guess = drawn.values(x), drawn.values(rebuilt(findings.codes[part]))
+        low, high = np.minimum(original, guess).min(1), np.maximum(original, guess).max(1)
         here = slice(first, first + len(part))
-        pixels[here, 0], pixels[here, 1] = to_bytes(original, low, high), to_bytes(rebuilt, low, high)
+        pixels[here, 0], pixels[here, 1] = to_bytes(original, low, high), to_bytes(guess, low, high)
         bounds[here, 0], bounds[here, 1] = low, high
     return {
         "inputs": pixels, "bounds": bounds, "row": pool.astype(np.uint32),

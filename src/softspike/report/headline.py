@@ -40,15 +40,14 @@ def _explained(record: Record) -> Headline:
     assert figures is not None
     summary, rivals = figures
     own = summary.explained_variance
-    bars = (
-        Bar("this run", own, f"{own:.3f}", own=True),
-        Bar("OMP, same dictionary", rivals.omp, f"{rivals.omp:.3f}"),
-        Bar(f"{max(round(summary.active), 1)} principal components", rivals.pca, f"{rivals.pca:.3f}"),
-        Bar("coding nothing (z = 0)", 0.0, "0"),
-    )
+    bars = [Bar("this run", own, f"{own:.3f}", own=True)]
+    if rivals.omp is not None:
+        bars.append(Bar("OMP, same dictionary", rivals.omp, f"{rivals.omp:.3f}"))
+    bars.append(Bar(f"{max(round(summary.active), 1)} principal components", rivals.pca, f"{rivals.pca:.3f}"))
+    bars.append(Bar("coding nothing (z = 0)", 0.0, "0"))
     here = "" if rivals.own is None else f", where this run reaches {rivals.own:.3f}"
     judge = f"The others with the same mean count, on {rivals.n_samples:,} of {summary.n_samples:,} inputs{here}."
-    return Headline("explained", "Explained variance", f"{own:.3f}", judge, bars, own)
+    return Headline("explained", "Explained variance", f"{own:.3f}", judge, tuple(bars), own)
 
 
 def _active(record: Record) -> Headline:

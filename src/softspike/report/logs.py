@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from softspike.generator import LinearGenerator
 from softspike.report.figure import mosaic, picture_shape
 from softspike.train import Progress
 
@@ -20,7 +21,7 @@ Line = dict[str, float | None]
 def metrics_of(progress: Progress, seconds: float) -> Line:
     """A step's numbers: the terms of the loss, the share of active components, the model's gauges, rates, the time."""
     loss = {name: float(value) for name, value in progress.loss._asdict().items()}
-    share = loss["active"] / progress.coder.generator.atoms.shape[1]
+    share = loss["active"] / progress.coder.generator.n_components
     gauges = {name: float(value) for name, value in progress.coder.gauges().items()}
     rates = {f"rate_{group['name']}": float(group["lr"]) for group in progress.optimizer.param_groups}
     line = {"step": progress.step, **loss, "active_share": share, **gauges, **rates, "seconds": round(seconds, 3)}
@@ -53,7 +54,8 @@ class Log:
 
     def saved(self, progress: Progress) -> None:
         for file in self.files:
-            file.picture(progress.step, progress.coder.generator.atoms.detach().T.float().cpu().numpy())
+            if isinstance(progress.coder.generator, LinearGenerator):
+                file.picture(progress.step, progress.coder.generator.atoms.detach().T.float().cpu().numpy())
 
     def close(self) -> None:
         for file in self.files:

@@ -88,9 +88,8 @@ def _runs(records: Sequence[Record]) -> tuple[list[Block], list[dict[str, Any]]]
         if record.dictionary is not None and record.drawn is not None:
             arrays = dictionary_arrays(record.dictionary, record.drawn)
             if record.measured:
-                arrays |= finding_arrays(
-                    record.dictionary, record.drawn, record.measured.findings, record.measured.rows, len(records)
-                )
+                measured = record.measured
+                arrays |= finding_arrays(record.drawn, measured.findings, measured.rows, measured.rebuilt, len(records))
             mine = blocks_of(f"r{number}", arrays)
             blocks += mine
             info |= _info(record, len(arrays.get("codeStart", [0])) - 1) | {"blocks": _index(mine)}
@@ -105,6 +104,7 @@ def _info(record: Record, shown: int) -> dict[str, Any]:
     return {
         "kind": drawn.kind, "size": drawn.size, "values": drawn.n_values, "guessed": drawn.guessed,
         "atoms": len(record.dictionary.components), "shown": shown, "measured": measured is not None,
+        "additive": record.additive,
         "inputs": measured.findings.figures.summary.n_samples if measured else 0,
         "note": dictionary_note(record), "inputsNote": inputs_note(record),
     }  # fmt: skip

@@ -46,7 +46,7 @@ class Pace:
 def figures_of(progress: Progress) -> str:
     """loss · explained · active, of the batch at hand. Standardised data has variance 1: 1 − misfit is explained."""
     loss = progress.loss
-    share = float(loss.active) / progress.coder.generator.atoms.shape[1]
+    share = float(loss.active) / progress.coder.generator.n_components
     explained = 1 - float(loss.misfit)
     return f"loss {float(loss.total):.4g} · explained {explained:.3f} · active {100 * share:.1f} %"
 

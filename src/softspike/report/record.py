@@ -1,8 +1,12 @@
 """What a report knows of one run: its settings, its log, its dictionary, and what was measured on data."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from scipy import sparse
 
 from softspike.data import Rows
 from softspike.metric import Baselines, Summary
@@ -21,6 +25,7 @@ class Measured:
     training: bool  # the rows are those it was trained on
     rows: Rows
     findings: Findings
+    rebuilt: Callable[[sparse.csr_matrix], np.ndarray]  # codes (n, d) → data (n, D)
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ class Record:
     drawn: Drawn | None = None
     measured: Measured | None = None
     target_active: float | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    additive: bool = True  # a reconstruction is the sum of its atoms; not so where the generator is a network
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -63,8 +68,9 @@ def stored_figures(summary: Mapping[str, Any] | None) -> Figures | None:
     """The figures of a summary.json, where it holds them."""
     try:
         rivals = dict(summary["baselines"]) if summary else {}
-        own = {name: summary[name] for name in Summary._fields} if summary else {}
+        # Figures that an older version did not write are unknown, not a reason to show none.
+        own = {name: summary.get(name, math.nan) for name in Summary._fields} if summary else {}
         known = {name: rivals[name] for name in Baselines._fields if name in rivals}
-        return Figures(Summary(**own), Baselines(**known)) if summary else None
+        return Figures(Summary(**own), Baselines(**known)) if summary and "active" in summary else None
     except (KeyError, TypeError):
         return None

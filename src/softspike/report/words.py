@@ -48,6 +48,8 @@ def dictionary_note(record: Record) -> str:
         h, w = drawn.source[:2]
         colour = "colour" if drawn.kind == "colour" else "grey"
         how = f"Each atom is a {h} × {w} {colour} picture, scaled by its own largest value; mid-grey is zero."
+    if not record.additive:
+        how += " The generator is a network: an atom is its least-squares picture, not a part of a sum."
     if drawn.guessed:
         how += " The data does not say that it is a picture: this is a guess from the square number of features."
     if drawn.reduced:

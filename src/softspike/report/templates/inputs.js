@@ -70,8 +70,10 @@ async function renderInput(run, input) {
   };
   slider.addEventListener("input", show);
   const title = `Row ${whole(array(run, "row")[input])}: ${several(list.length, "atom")} explain${list.length === 1 ? "s" : ""} ${percent(1 - array(run, "unexplained")[input])}`;
+  const additive = page.runs[run].additive; // otherwise there are no partial sums
   $("input").replaceChildren(make("header", {}, make("h3", {}, title)), trio,
-    make("div", { class: "buildup" }, slider, words), make("h3", {}, "What each atom adds, the largest first"),
+    make("div", additive ? { class: "buildup" } : { hidden: true }, slider, words),
+    make("h3", {}, additive ? "What each atom adds, the largest first" : "Its active atoms, the largest first"),
     make("ol", { class: "contributions" }, ...rows));
   show();
 }
