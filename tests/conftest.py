@@ -19,3 +19,21 @@ sys.path.insert(0, str(Path(__file__).parent))
 def fixed_seeds() -> None:
     torch.manual_seed(0)
     np.random.seed(0)
+
+
+@pytest.fixture(scope="session")
+def report_bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs of every kind, with their data beside them."""
+    from pages import bench
+
+    return bench(tmp_path_factory.mktemp("report"))
+
+
+@pytest.fixture(scope="session")
+def pages(report_bench: Path) -> dict[str, Path]:
+    """A page of every kind; nothing is made where there is no browser to open it."""
+    from browser import browser
+    from pages import all_pages
+
+    browser()
+    return all_pages(report_bench)

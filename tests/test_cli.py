@@ -89,8 +89,8 @@ def test_train_encode_and_evaluate(tmp_path, name):
         assert line in evaluated.out
 
 
-def check_run(run, n_components):
-    assert {path.name for path in run.iterdir()} - {".lock"} == TRAINED
+def check_run(run, n_components, more=frozenset()):
+    assert {path.name for path in run.iterdir()} - {".lock"} == TRAINED | more
     summary = json.loads((run / "summary.json").read_text(), parse_constant=pytest.fail)
     assert summary["n_components"] == n_components
     assert all(np.isfinite(value) for value in summary.values() if isinstance(value, float))
@@ -144,7 +144,7 @@ def test_demo(tmp_path):
     alone = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=alone)
     assert done.returncode == 0, done.stderr
-    check_run(tmp_path / "run/demo", n_components=256)
+    check_run(tmp_path / "run/demo", n_components=256, more={"report.html"})
     assert not re.search(r"[\x1b\r│╭━]", done.stdout + done.stderr)
     assert "wrote run/demo/model.safetensors" in done.stdout
 
@@ -164,7 +164,8 @@ COMMANDS = dict(commands(typer.main.get_command(app)))
 
 
 def test_the_commands_of_the_design():
-    assert {("demo",), ("train",), ("encode",), ("evaluate",), ("data", "olshausen")} <= COMMANDS.keys()
+    assert {("demo",), ("train",), ("encode",), ("evaluate",), ("report",), ("runs",), ("show",)} <= COMMANDS.keys()
+    assert ("data", "olshausen") in COMMANDS
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)

@@ -48,14 +48,18 @@ Constant = Annotated[str | None, _unset("error refuses constant features, keep l
 Config = Annotated[Path | None, _unset("A JSON file of SparseCoder parameters; options override it.")]
 
 
+Logs = Annotated[list[str] | None, _unset("Also write csv or tensorboard into the run folder; may be repeated.")]
+
+
 @contextmanager
 def _plain_errors(run: Path | None = None, hint: str = "") -> Iterator[None]:
     """Wrong input: one sentence, exit 2. Failed work: one sentence, exit 1. Interrupted: how to go on, exit 130."""
     try:
         yield
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         begun = run is not None and (run / "config.json").exists()
-        _fail(f"interrupted{hint if begun else ''}", 130)
+        saved = f" after step {stop.step}, which is saved" if hasattr(stop, "step") else ""
+        _fail(f"interrupted{saved}{hint if begun else ''}", 130)
     except ValueError as error:
         _fail(str(error), 2)
     except (RuntimeError, OSError) as error:
@@ -88,12 +92,14 @@ def demo(
     steps: Steps = None,
     seed: Seed = None,
     device: Device = "auto",
+    resume: Resume = False,
 ) -> None:
     """Train 256 components on patches of the embedded photographs: under 2 minutes on 2 cores."""
-    with _plain_errors():
+    out = out if resume else _free_folder(out)
+    with _plain_errors(out, f"; go on with: softspike demo -o {out} --resume"):
         from softspike.jobs import demo_job
 
-        demo_job(out, steps, seed or 0, device)
+        demo_job(out, steps, seed, device, resume)
 
 
 @app.command()
@@ -115,6 +121,7 @@ def train(
     key: Key = None,
     config: Config = None,
     checkpoint_every: Every = 1000,
+    log: Logs = None,
     resume: Resume = False,
 ) -> None:
     """Train a coder on DATA and leave a run folder."""
@@ -127,7 +134,7 @@ def train(
     with _plain_errors(out, f"; go on with: softspike train {data} -o {out}{f' --key {key}' if key else ''} --resume"):
         from softspike.jobs import train_job
 
-        train_job(data, out, {**_config_file(config), **given}, key, resume, checkpoint_every)
+        train_job(data, out, {**_config_file(config), **given}, key, resume, checkpoint_every, log or [])
 
 
 @app.command()
@@ -154,6 +161,49 @@ def evaluate(run: Run, data: Data, key: Key = None, device: Device = "auto") -> 
         evaluate_job(run, data, key, device)
 
 
+@app.command()
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders; several are shown side by side.")],
+    data: Annotated[Path | None, _unset("Data to measure on (default: what each run was trained on).")] = None,
+    key: Key = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="The page to write (default: RUN/report.html, for several ./report.html).",
+            show_default=False,
+        ),
+    ] = None,
+    serve: Annotated[bool, typer.Option("--serve", help="Serve the page on this machine's loopback address.")] = False,
+    port: Annotated[int, typer.Option(help="The port for --serve; 0 takes a free one.")] = 0,
+    device: Device = "auto",
+) -> None:
+    """Write a page of what was learned: figures, dictionary, inputs, curves."""
+    with _plain_errors():
+        from softspike.reporting import report_job
+
+        report_job(runs, data, key, out, serve, port, device)
+
+
+@app.command()
+def runs(folder: Annotated[Path, typer.Argument(help="Where to look, and a few folders below.")] = Path()) -> None:
+    """List runs with their figures."""
+    with _plain_errors():
+        from softspike.listing import runs_job
+
+        runs_job(folder)
+
+
+@app.command()
+def show(run: Run) -> None:
+    """Print the summary of a run and, on a terminal, a small picture of its dictionary."""
+    with _plain_errors():
+        from softspike.listing import show_job
+
+        show_job(run)
+
+
 @data_app.command()
 def olshausen(path: Annotated[Path, typer.Argument(help="IMAGES.mat or an npy of the ten whitened images.")]) -> None:
     """Say where the whitened Olshausen–Field images come from, and verify a file of them."""
@@ -166,6 +216,15 @@ def olshausen(path: Annotated[Path, typer.Argument(help="IMAGES.mat or an npy of
 
 
 add_commands(reproduce_app, _plain_errors)
+
+
+def _free_folder(path: Path) -> Path:
+    """The path itself, or the first of path-2, path-3 … that holds no run yet."""
+    number, candidate = 1, path
+    while (candidate / "config.json").exists():
+        number += 1
+        candidate = path.with_name(f"{path.name}-{number}")
+    return candidate
 
 
 def _config_file(path: Path | None) -> dict[str, Any]:

@@ -47,6 +47,10 @@ class Coder(nn.Module, ABC):
     def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None, pull: float = 1.0) -> None:
         """Make codes of x have `mean_active` non-zeros on (weighted) average; a pull below 1 goes part of the way."""
 
+    def gauges(self) -> dict[str, Tensor]:
+        """Scalars of the model worth watching while it trains, beside its loss: `level` is that of its threshold."""
+        return {}
+
     def before_step(self) -> None:
         """Called before each optimiser step, when gradients are there."""
         self.generator.project_gradient()

@@ -1,12 +1,14 @@
 """`SparseCoder`, the scikit-learn face of the library. Strings become objects here and nowhere further in."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
@@ -18,6 +20,8 @@ from softspike.inference import Inference, as_array
 from softspike.methods import Built, Plan, composed, method_named
 from softspike.metric import explained_share
 from softspike.parameters import check_parameters, plain_parameters, seed_of
+from softspike.report.figure import plot_dictionary
+from softspike.report.notebook import coder_html
 from softspike.report.progress import progress_shown
 from softspike.run import FORMAT, RunError, RunFolder
 from softspike.stream import Stream
@@ -113,17 +117,19 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         on_checkpoint: Callable[[int, dict[str, Tensor]], Any] | None = None,
         checkpoint_every: int = 1000,
         resume: Checkpoint | None = None,
+        stop: Callable[[], bool] = lambda: False,
     ) -> "SparseCoder":
         """Learn from any source of rows, larger than memory if need be, with checkpoints if asked for.
 
-        `standardiser` is what `check` returned for these rows; without it they are checked here.
+        `standardiser` is what `check` returned for these rows; without it they are checked here. `stop` is asked after
+        every step: where it says yes, a checkpoint is written and `softspike.train.Interrupted` raised.
         """
         standardiser = self.check(rows) if standardiser is None else standardiser
         with progress_shown(self.verbose) as shown:
             fitted = fit_rows(
                 rows, self._builder(), self._plan(rows.n_features), standardiser, seed=seed_of(self.random_state),
                 device=pick_device(self.device), observers=[*observers, *shown], on_checkpoint=on_checkpoint,
-                checkpoint_every=checkpoint_every, resume=resume,
+                checkpoint_every=checkpoint_every, resume=resume, stop=stop,
             )  # fmt: skip
         self._set(fitted)
         self.n_steps_, self.n_samples_seen_ = self.max_steps, len(rows)
@@ -200,6 +206,34 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         residual = np.square(x - self.inverse_transform(self.inference_.codes(rows))).sum(dtype=np.float64)
         return explained_share(float(residual), float(np.square(x - x.mean(0)).sum(dtype=np.float64)))
 
+    # ── seeing ──
+
+    def plot_components(
+        self, image_shape: tuple[int, ...] | None = None, order: np.ndarray | None = None, ax: Any = None
+    ) -> Any:
+        """Draw the dictionary with matplotlib, by falling norm or in the given order, and return the axes.
+
+        Atoms become tiles of `image_shape`, (h, w) or (h, w, 3); without it, squares where the number of features is a
+        square, and otherwise one row each of a map.
+        """
+        check_is_fitted(self, "components_")
+        return plot_dictionary(self.components_, image_shape, order, ax)
+
+    def _html_repr(self) -> str:
+        """What notebooks show: scikit-learn's diagram before `fit`, figures and the dictionary after."""
+        if not hasattr(self, "components_"):
+            return estimator_html_repr(self)
+        d, n_features = self.components_.shape
+        line = f"{d} atoms of {n_features} features, {self.target_active_:g} asked to be active, {self.n_steps_} steps"
+        return coder_html(type(self).__name__, line, self.components_, self.get_params(deep=False))
+
+    def _repr_html_inner(self) -> str:
+        return self._html_repr()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        shown = {"text/plain": repr(self)}
+        return {**shown, "text/html": self._html_repr()} if get_config()["display"] == "diagram" else shown
+
     # ── keeping ──
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -228,7 +262,13 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def load(cls, path: str | os.PathLike[str], device: str = "auto") -> "SparseCoder":
         """A coder from a folder written by `save` or by `softspike train`."""
         run = RunFolder(path)
-        config, tensors = run.config(), run.load_model()
+        return cls.restored(run.config(), run.load_model(), device, str(run.path))
+
+    @classmethod
+    def restored(
+        cls, config: Mapping[str, Any], tensors: dict[str, Tensor], device: str = "auto", where: str = "this"
+    ) -> "SparseCoder":
+        """A coder from what `config` returned and the tensors of a model or a checkpoint; `where` is for messages."""
         try:
             coder = cls(**{**config["estimator"], "device": device})
             coder.n_features_in_ = int(config["n_features"])
@@ -240,7 +280,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             restore(fitted, tensors)
         except (KeyError, TypeError, RuntimeError) as error:
             why = " ".join(str(error).split())
-            raise RunError(f"{run.path} does not hold a SparseCoder of this version ({why}); train again") from error
+            raise RunError(f"{where} does not hold a SparseCoder of this version ({why}); train again") from error
         coder._set(fitted)
         coder.n_steps_, coder.n_samples_seen_ = int(config.get("n_steps", 0)), int(config.get("n_samples_seen", 0))
         return coder

@@ -71,6 +71,7 @@ def fit_rows(
     on_checkpoint: Callable[[int, dict[str, Tensor]], Any] | None = None,
     checkpoint_every: int = 1000,
     resume: Checkpoint | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Fitted:
     """Train on the rows and calibrate the sparsity; `resume` goes on from a checkpoint, bit-identically on a CPU."""
     device = torch.device(device)
@@ -85,7 +86,7 @@ def fit_rows(
     learning, held_out = split(standard, plan.n_components, seed)
     train(
         fitted.coder, learning, recipe, seed=seed, device=device, optimizer=fitted.optimizer,
-        start=resume.step if resume else 0, observers=watching,
+        start=resume.step if resume else 0, observers=watching, stop=stop,
     )  # fmt: skip
     weights = balancing_weights(_energies(held_out), _energies(SubsetRows(learning, _some(len(learning)))))
     aside = held_out.take(torch.arange(len(held_out))).to(device)

@@ -1,55 +1,58 @@
 """What the commands do: read, train, write, print."""
 
 import difflib
-import hashlib
 import io
-import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from scipy import sparse
-from torch import Tensor
 
-from softspike.data import (
-    ArrayRows,
-    Rows,
-    StandardisedRows,
-    Standardiser,
-    SubsetRows,
-    check_rows,
-    photograph_patches,
-    read_rows,
-)
+from softspike.data import Rows, StandardisedRows, Standardiser, check_rows, read_rows
 from softspike.estimator import SparseCoder
 from softspike.fitting import Checkpoint
-from softspike.metric import baselines, summarise
 from softspike.report.figure import save_dictionary
+from softspike.report.findings import Figures, measure_figures
+from softspike.report.logs import Log, check_log, open_log
 from softspike.report.progress import progress_shown
 from softspike.report.table import print_table, summary_lines
+from softspike.reporting import record_of, write_page
 from softspike.run import RunFolder, write_atomically
-from softspike.train import Diverged, Progress
+from softspike.source import DEMO, Source, demo_rows, fingerprint, some
+from softspike.train import Diverged, stop_on_interrupt
 
 __all__ = ["demo_job", "encode_job", "evaluate_job", "train_job"]
 
-_BASELINE_ROWS, _SUMMARY_ROWS, _USAGE_ROWS = 2000, 20_000, 2000
+_USAGE_ROWS = 2000
 
 
-def demo_job(out: Path, steps: int | None, seed: int, device: str) -> None:
-    """Whitened 16×16 patches of the embedded photographs → 256 components → a run folder."""
-    parameters: dict[str, Any] = {"n_components": 256, "sparsity": 0.1, "random_state": seed, "device": device}
-    coder = _coder(parameters if steps is None else {**parameters, "max_steps": steps})
+def demo_job(out: Path, steps: int | None, seed: int | None, device: str, resume: bool = False) -> None:
+    """Whitened 16×16 patches of the embedded photographs → 256 components → a run folder with its report."""
+    run = RunFolder(out)
+    stored = run.config() if resume else {}
+    if resume and stored.get("data") != DEMO:
+        raise ValueError(f"{out} is not a run of the demo; go on with: softspike train DATA -o {out} --resume")
+    options = {"random_state": seed, "max_steps": steps}
+    given = {name: value for name, value in options.items() if value is not None}
+    defaults = {"n_components": 256, "sparsity": 0.1, "random_state": 0}
+    coder = _coder({**defaults, **_continued(given, stored), "device": device})
     coder.check_parameters(n_features=256)
     # At this size a second thread gains a third on an idle machine and loses far more beside any other work.
     torch.set_num_threads(1)
-    run = RunFolder(_free_folder(out))
-    run.refuse_if_taken()
+    if not resume:
+        run.refuse_if_taken()
     print("cutting and whitening patches of the embedded photographs …", flush=True)
-    patches, unseen = map(ArrayRows, photograph_patches(80_000, 4000, size=16, seed=seed))
+    patches, unseen = demo_rows(coder.random_state)
     standardiser = coder.check(patches)
-    run.create({**coder.config(), "data": {"name": "embedded photographs", "image_shape": [16, 16]}})
-    _train(coder, patches, standardiser, run)
-    _finish(coder, unseen, run, "unseen patches")
+    run.lock() if resume else run.create({**coder.config(), "data": DEMO})
+    _train(coder, patches, standardiser, run, resume=resume)
+    figures = _finish(coder, unseen, run, "unseen patches")
+    print("measuring the report …", flush=True)
+    write_page(
+        run.path / "report.html", [record_of(run, Source(unseen, "unseen patches", False), device, figures=figures)]
+    )
+    print(f"wrote {run.path}/report.html: open it in a browser")
 
 
 def train_job(
@@ -59,6 +62,7 @@ def train_job(
     key: str | None,
     resume: bool,
     checkpoint_every: int,
+    logs: Sequence[str] = (),
 ) -> None:
     """Train on a file, or go on with a run that stopped. Nothing is written before everything given is checked."""
     run = RunFolder(out)
@@ -69,20 +73,23 @@ def train_job(
         raise ValueError(
             f"--checkpoint-every is {checkpoint_every}, expected a whole number ≥ 1; leave it out for 1000"
         )
+    for log in logs:
+        check_log(log)
     given = {name: value for name, value in parameters.items() if name != "device"}
     device = parameters.get("device", "auto")  # a run may go on elsewhere than it began
     coder = _coder({"random_state": 0, **_continued(given, stored), "device": device})
     rows = read_rows(data, key)
     standardiser = coder.check(rows)
-    source = {"name": str(data), "key": key, "image_shape": rows.image_shape, "fingerprint": _fingerprint(rows)}
+    source = {"name": str(data), "key": key, "image_shape": rows.image_shape, "fingerprint": fingerprint(rows)}
     if not resume:
         run.create({**coder.config(), "data": source})
     elif stored.get("data", {}).get("fingerprint") != source["fingerprint"]:
         raise ValueError(f"{data} is not the data that {out} was trained on; --resume needs the same rows")
     else:
         run.lock()
-    _train(coder, rows, standardiser, run, checkpoint_every, resume)
-    _finish(coder, _some(rows), run, "training rows")
+    _train(coder, rows, standardiser, run, checkpoint_every, resume, logs)
+    _finish(coder, some(rows), run, "training rows")
+    print(f"see what was learned: softspike report {out}")
 
 
 def encode_job(run: Path, data: Path, out: Path, key: str | None, device: str) -> None:
@@ -100,8 +107,8 @@ def encode_job(run: Path, data: Path, out: Path, key: str | None, device: str) -
 def evaluate_job(run: Path, data: Path, key: str | None, device: str) -> None:
     """A trained coder on a file."""
     coder, rows = _loaded(run, data, key, device)
-    _, lines = _figures(coder, rows)
-    print_table(f"{run} on {data}", lines)
+    summary, rivals = _figures(coder, rows)
+    print_table(f"{run} on {data}", summary_lines(summary, coder.target_active_, rivals))
 
 
 # ── the steps they share ──
@@ -147,87 +154,53 @@ def _train(
     run: RunFolder,
     checkpoint_every: int = 1000,
     resume: bool = False,
+    logs: Sequence[str] = (),
 ) -> None:
     found = run.last_checkpoint() if resume else None
     start = Checkpoint(*found) if found else None
     run.drop_metrics_after(start.step if start else 0)
+    run.forget("diverged.json")
+    earlier, shape = run.metrics(), getattr(rows, "image_shape", None)
+    files = [open_log(name, run.path, earlier, shape) for name in dict.fromkeys(logs)]
+    log = Log(run.append_metrics, files, seconds=float(earlier[-1]["seconds"]) if earlier else 0.0)
     try:
-        with progress_shown(True) as shown:
+        with progress_shown(True) as shown, stop_on_interrupt() as stop:
             coder.fit_rows(
-                rows, standardiser=standardiser, observers=[_Log(run), *shown], on_checkpoint=run.save_checkpoint,
-                checkpoint_every=checkpoint_every, resume=start,
+                rows, standardiser=standardiser, observers=[log, *shown], on_checkpoint=run.save_checkpoint,
+                checkpoint_every=checkpoint_every, resume=start, stop=stop,
             )  # fmt: skip
     except Diverged as error:
+        run.write_json("diverged.json", {"step": error.step, "cause": error.cause})
         good = run.checkpoints()
         left = f"the last good checkpoint is {good[0]}" if good else "no checkpoint had been written yet"
         raise Diverged(error.step, error.cause, left) from error
+    finally:
+        log.close()
 
 
-def _finish(coder: SparseCoder, rows: Rows, run: RunFolder, what: str) -> None:
+def _finish(coder: SparseCoder, rows: Rows, run: RunFolder, what: str) -> Figures:
     """The model, its picture and its figures."""
     config = run.config()
     run.save_model(coder.model_tensors())
     run.write_json("config.json", {**config, **coder.config(), "data": config["data"]})
-    summary, lines = _figures(coder, rows)
-    run.write_json("summary.json", {"on": what, **summary})
+    summary, rivals = figures = _figures(coder, rows)
+    run.write_json(
+        "summary.json",
+        {"on": what, **summary._asdict(), "baselines": rivals._asdict(), "target_active": coder.target_active_},
+    )
     shape = config["data"].get("image_shape")
     usage = coder.activation_probability(rows.take(torch.arange(min(len(rows), _USAGE_ROWS))).numpy()).mean(0)
     save_dictionary(run.path / "dictionary.png", coder.components_, tuple(shape) if shape else None, usage)
-    print_table(f"{run.path} on {what}", lines)
+    print_table(f"{run.path} on {what}", summary_lines(summary, coder.target_active_, rivals))
     print(f"wrote {run.path}/model.safetensors, metrics.jsonl, summary.json, dictionary.png")
+    return figures
 
 
-def _figures(coder: SparseCoder, rows: Rows) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
-    standard = StandardisedRows(rows, coder.standardiser_)
-    device = coder.standardiser_.mean.device
-    summary = summarise(coder.coder_, standard, device)
-    few = standard.take(torch.arange(min(len(rows), _BASELINE_ROWS))).to(device)
-    rivals = baselines(coder.coder_, few, summary.active)
-    figures = {**summary._asdict(), "baselines": rivals._asdict(), "target_active": coder.target_active_}
-    return figures, summary_lines(summary, coder.target_active_, rivals)
-
-
-def _some(rows: Rows) -> Rows:
-    return rows if len(rows) <= _SUMMARY_ROWS else SubsetRows(rows, _spread(len(rows), _SUMMARY_ROWS))
-
-
-def _spread(n: int, count: int) -> Tensor:
-    """At most `count` row numbers, evenly from 0 to n − 1."""
-    return torch.linspace(0, n - 1, min(n, count), dtype=torch.float64).round().long()
-
-
-def _fingerprint(rows: Rows) -> str:
-    """The size of the data and a hash of a few of its rows: enough to notice another file, cheap for any size."""
-    few = rows.take(_spread(len(rows), 64))
-    return f"{len(rows)}x{rows.n_features}:{hashlib.sha256(few.numpy().tobytes()).hexdigest()[:16]}"
-
-
-def _free_folder(path: Path) -> Path:
-    """The path itself, or the first of path-2, path-3 … that holds no run yet."""
-    number, candidate = 1, path
-    while (candidate / "config.json").exists():
-        number += 1
-        candidate = path.with_name(f"{path.name}-{number}")
-    return candidate
+def _figures(coder: SparseCoder, rows: Rows) -> Figures:
+    return measure_figures(coder.coder_, StandardisedRows(rows, coder.standardiser_))
 
 
 def _npz(codes: sparse.csr_matrix) -> bytes:
     buffer = io.BytesIO()
     sparse.save_npz(buffer, codes)
     return buffer.getvalue()
-
-
-class _Log:
-    """Appends to metrics.jsonl."""
-
-    def __init__(self, run: RunFolder):
-        self.run, self.begun = run, time.monotonic()
-
-    def logged(self, progress: Progress) -> None:
-        loss = {name: float(value) for name, value in progress.loss._asdict().items()}
-        rates = {f"rate_{group['name']}": group["lr"] for group in progress.optimizer.param_groups}
-        self.run.append_metrics(
-            {"step": progress.step, **loss, **rates, "seconds": round(time.monotonic() - self.begun, 3)}
-        )
-
-    def saved(self, progress: Progress) -> None: ...

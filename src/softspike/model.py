@@ -91,6 +91,12 @@ class VariationalCoder(Coder):
         level = None if self.threshold is None else self.threshold.level
         return level if isinstance(level, TrackedLevel) else None
 
+    def gauges(self) -> dict[str, Tensor]:
+        """The level λ, where one number says it, and the price ρ of activity, where it is steered."""
+        level = None if self.threshold is None else getattr(self.threshold.level, "value", None)
+        known = {} if level is None else {"level": level.detach()}
+        return known if self.tracked is None else {**known, "price": self.tracked.price}
+
     def _follow_noise(self, misfit: Tensor, step: int) -> None:
         """β = 2v/D at the noise variance v of the last hundred or so batches."""
         pull = 1.0 if step == 0 else 0.01

@@ -2,9 +2,10 @@
 
 run/config.json          what was trained, on what, with which settings
     metrics.jsonl        one line per logged step
+    diverged.json        where and why training failed, if it did
     checkpoints/         the last two training states, each written atomically and checksummed
     model.safetensors    the finished model
-    summary.json, dictionary.png
+    summary.json, dictionary.png, report.html, metrics.csv, tensorboard/
 """
 
 import fcntl
@@ -71,6 +72,17 @@ class RunFolder:
             self._lock.close()
             self._lock = None
 
+    def in_use(self) -> bool:
+        """Whether a process is training here now."""
+        try:
+            with open(self.path / ".lock") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False  # no lock, no run
+        return False
+
     def config(self) -> dict[str, Any]:
         config = self.read_json("config.json")
         if config.get("format") != FORMAT:
@@ -100,6 +112,19 @@ class RunFolder:
         with open(self.path / "metrics.jsonl", "a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 
+    def metrics(self) -> list[dict[str, Any]]:
+        """The lines that are whole."""
+        path = self.path / "metrics.jsonl"
+        return _whole_lines(path) if path.exists() else []
+
+    def forget(self, name: str) -> None:
+        """Remove a file that no longer holds."""
+        (self.path / name).unlink(missing_ok=True)
+
+    def optional_json(self, name: str) -> dict[str, Any] | None:
+        """A file that not every run has."""
+        return self.read_json(name) if (self.path / name).is_file() else None
+
     def drop_metrics_after(self, step: int) -> None:
         """Forget lines of steps that a resumed run will do again, and a line torn by a crash."""
         path = self.path / "metrics.jsonl"
@@ -121,6 +146,10 @@ class RunFolder:
         write_tensors(folder / f"step-{step:09d}.safetensors", tensors, {"step": str(step)})
         for old in self.checkpoints()[_KEPT_CHECKPOINTS:]:
             old.unlink()
+
+    def latest(self) -> tuple[int | None, dict[str, Tensor]] | None:
+        """The finished model as (None, tensors), else the newest whole checkpoint as (step, tensors), else None."""
+        return (None, self.load_model()) if (self.path / "model.safetensors").exists() else self.last_checkpoint()
 
     def checkpoints(self) -> list[Path]:
         """Their files, newest first."""
@@ -195,7 +224,10 @@ def _whole_lines(path: Path) -> list[dict[str, Any]]:
     lines = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
-            lines.append(json.loads(line))
+            content = json.loads(line)
         except ValueError:
             break
+        if not isinstance(content, dict) or "step" not in content:
+            break
+        lines.append(content)
     return lines

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import re
 import sys
 
 import pytest
@@ -13,6 +14,10 @@ from softspike.metric import Baselines, Summary
 from softspike.report.progress import PlainLines, progress_shown
 from softspike.report.table import print_table, summary_lines
 from softspike.train import Diverged
+
+
+def plain(text):
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text)
 
 
 class Terminal(io.StringIO):
@@ -35,7 +40,10 @@ def open_terminal(monkeypatch):
 def test_a_bar_on_a_terminal(open_terminal):
     terminal = open_terminal()
     SparseCoder(**QUICK, max_steps=60).fit(small_data())
-    assert "60/60" in terminal.getvalue()
+    shown = plain(terminal.getvalue())
+    assert "60/60" in shown
+    for figure in (r"\d steps/s", r"0:00", r"loss -?\d", r"explained -?0\.\d{3}", r"active \d+\.\d %"):
+        assert re.search(figure, shown), figure
     assert terminal.getvalue().rstrip("\r\n").endswith("\x1b[?25h")  # the cursor is shown again
 
 

@@ -80,7 +80,9 @@ def test_killed_interrupted_and_resumed_from_the_command_line(tmp_path):
     os.kill(second.pid, signal.SIGINT)
     outcome = second.wait()
     assert outcome.code == 130
-    assert outcome.sentence == "softspike: interrupted; go on with: softspike train data.npy -o run --resume"
+    step = RunFolder(tmp_path / "run").last_checkpoint()[0]
+    hint = "go on with: softspike train data.npy -o run --resume"
+    assert outcome.sentence == f"softspike: interrupted after step {step}, which is saved; {hint}"
 
     assert softspike("train", "data.npy", "-o", "run", "--resume", folder=tmp_path).code == 0
     model = "model.safetensors"

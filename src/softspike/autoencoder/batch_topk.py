@@ -30,6 +30,10 @@ class BatchTopKAutoencoder(Autoencoder):
         self._follow(cut, 0.01)
         return Activation(u * (size > cut))
 
+    def gauges(self) -> dict[str, Tensor]:
+        """The running cut θ."""
+        return {"level": self.cut}
+
     def select(self, u: Tensor) -> Tensor:
         return u * (self.size(u.detach()) > self.cut.nan_to_num(0.0))
 

@@ -53,6 +53,10 @@ class JumpReLUAutoencoder(Autoencoder):
         self.price.copy_((self.price * torch.exp(_PACE * miss)).clamp(_LEAST, _MOST))
         return Activation(u * on, self.price.clone() * count)
 
+    def gauges(self) -> dict[str, Tensor]:
+        """The mean of the levels θᵢ, and the price ρ of activity."""
+        return {"level": self.log_level.detach().exp().mean(), "price": self.price}
+
     def select(self, u: Tensor) -> Tensor:
         return u * (self.size(u.detach()) > self.cut * self.log_level.exp())
 

@@ -33,5 +33,13 @@ class LinearGenerator(Generator):
     def atoms(self) -> Tensor:
         """A, (D, d)."""
 
+    @property
+    def n_features(self) -> int:
+        return self.atoms.shape[0]
+
+    @property
+    def n_components(self) -> int:
+        return self.atoms.shape[1]
+
     def forward(self, z: Tensor) -> Tensor:
         return z @ self.atoms.T

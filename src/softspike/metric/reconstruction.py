@@ -1,5 +1,7 @@
 """How well and how sparsely codes rebuild the data."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -9,6 +11,7 @@ __all__ = [
     "explained_share",
     "explained_variance",
     "pca_explained_variance",
+    "pca_residuals",
     "sparse_coding_loss",
 ]
 
@@ -48,3 +51,20 @@ def pca_explained_variance(x: Tensor, n_directions: int) -> float:
     gram = centred @ centred.T if len(x) < x.shape[1] else centred.T @ centred  # the smaller one; equal spectra
     spectrum = torch.linalg.eigvalsh(gram).flip(0).clamp_min(0)
     return explained_share(float(spectrum[n_directions:].sum()), float(spectrum.sum()))
+
+
+def pca_residuals(x: Tensor, counts: Sequence[int], fit: Tensor) -> Tensor:
+    """Σ‖x − x̂‖² over x (B, D) where x̂ keeps the first k principal components of `fit` (n, D), for each k."""
+    mean = fit.double().mean(0)
+    centred = x.double() - mean
+    total, kept = centred.square().sum(), (centred @ _directions(fit.double() - mean)).square().sum(0).cumsum(0)
+    return torch.stack([total - kept[min(k, len(kept)) - 1] if k > 0 else total for k in counts]).clamp_min(0)
+
+
+def _directions(centred: Tensor) -> Tensor:
+    """The principal directions in columns (D, r), leading first, from the smaller Gram matrix."""
+    wide = len(centred) < centred.shape[1]
+    spectrum, vectors = torch.linalg.eigh(centred @ centred.T if wide else centred.T @ centred)
+    vectors = vectors[:, spectrum > 1e-12 * spectrum[-1].clamp_min(1e-300)].flip(1)
+    directions = centred.T @ vectors if wide else vectors
+    return directions / directions.norm(dim=0).clamp_min(1e-300)

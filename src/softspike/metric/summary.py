@@ -34,6 +34,7 @@ class Baselines(NamedTuple):
     n_samples: int
     pca: float  # as many principal components as the mean count, rounded
     omp: float  # matching pursuit on the same dictionary, one global tolerance, the same mean count
+    own: float | None = None  # the coder itself, on these samples
 
 
 @torch.no_grad()
@@ -63,6 +64,6 @@ def baselines(coder: Coder, x: Tensor, mean_active: float) -> Baselines:
     atoms = coder.generator.atoms.detach()
     x = pursuable(x, atoms, mean_active)
     codes = omp_at_mean_count(x, atoms, mean_active)
-    return Baselines(
-        len(x), pca_explained_variance(x, max(round(mean_active), 1)), explained_variance(x, codes @ atoms.T)
-    )
+    own = explained_variance(x, coder.generator(coder.code(x)))
+    pca = pca_explained_variance(x, max(round(mean_active), 1))
+    return Baselines(len(x), pca, explained_variance(x, codes @ atoms.T), own)

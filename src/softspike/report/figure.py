@@ -2,10 +2,11 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-__all__ = ["dictionary_order", "mosaic", "picture_shape", "save_dictionary"]
+__all__ = ["dictionary_order", "mosaic", "picture_shape", "plot_dictionary", "save_dictionary"]
 
 
 def dictionary_order(components: np.ndarray, usage: np.ndarray | None = None) -> np.ndarray:
@@ -23,13 +24,13 @@ def picture_shape(n_features: int, image_shape: tuple[int, ...] | None = None) -
     return (side, side) if side * side == n_features else (1, n_features)
 
 
-def mosaic(components: np.ndarray, shape: tuple[int, ...], gap: int = 1) -> np.ndarray:
+def mosaic(components: np.ndarray, shape: tuple[int, ...], gap: int = 1, columns: int | None = None) -> np.ndarray:
     """Atoms (d, D) as tiles of one picture in [0, 1], each scaled by its own largest absolute value, zero mid-grey."""
     tiles = components.reshape(len(components), *shape)
     if tiles.ndim == 3:
         tiles = tiles[..., None]
     n, height, width, channels = tiles.shape
-    columns = math.ceil(math.sqrt(n * height / width))
+    columns = columns or math.ceil(math.sqrt(n * height / width))
     rows = math.ceil(n / columns)
     picture = np.full((rows * (height + gap) + gap, columns * (width + gap) + gap, channels), 1.0)
     peak = np.abs(tiles).reshape(n, -1).max(1).clip(1e-12)
@@ -51,3 +52,24 @@ def save_dictionary(
     zoom = max(1, 800 // max(pixels.shape[:2]))
     image = Image.fromarray(pixels)
     image.resize((image.width * zoom, image.height * zoom), Image.Resampling.NEAREST).save(path)
+
+
+def plot_dictionary(
+    components: np.ndarray, image_shape: tuple[int, ...] | None = None, order: np.ndarray | None = None, ax: Any = None
+) -> Any:
+    """Draw atoms (d, D) with matplotlib and return the axes: tiles where they are pictures, else a map of d × D."""
+    from matplotlib import pyplot
+
+    atoms = components[dictionary_order(components) if order is None else order]
+    shape = picture_shape(atoms.shape[1], image_shape)
+    if math.prod(shape) != atoms.shape[1]:
+        raise ValueError(f"image_shape is {image_shape}, expected one of {atoms.shape[1]} features; check the shape")
+    ax = pyplot.gca() if ax is None else ax
+    if shape[0] == 1:
+        peak = np.abs(atoms).max() or 1.0
+        ax.imshow(atoms, cmap="RdBu_r", vmin=-peak, vmax=peak, aspect="auto", interpolation="nearest")
+        ax.set(xlabel="feature", ylabel="atom")
+    else:
+        ax.imshow(mosaic(atoms, shape), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+        ax.set_axis_off()
+    return ax

@@ -2,15 +2,13 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from softspike.train import Observer, Progress
 
-__all__ = ["PlainLines", "ProgressBar", "progress_shown"]
-
-_FIGURES = "unexplained {task.fields[error]:.3f} · active {task.fields[active]:.1f} · loss {task.fields[loss]:.4f}"
+__all__ = ["PlainLines", "ProgressBar", "progress_shown", "stages_shown"]
 
 
 @contextmanager
@@ -29,60 +27,99 @@ def progress_shown(verbose: bool | None) -> Iterator[list[Observer]]:
             bar.close()
 
 
-class ProgressBar:
-    """Steps, time left, reconstruction error and active components, on standard error."""
+class Pace:
+    """Steps per second, over the time since the last time it was asked; smoothed, so that it can be read."""
 
     def __init__(self) -> None:
-        self._bar: Any = None
-        self._task: Any = None
+        self._last: tuple[int, float] | None = None
+        self.rate: float | None = None
+
+    def at(self, step: int) -> float | None:
+        now, before = time.monotonic(), self._last
+        self._last = step, now
+        if before is not None and now > before[1] and step > before[0]:
+            fresh = (step - before[0]) / (now - before[1])
+            self.rate = fresh if self.rate is None else 0.7 * self.rate + 0.3 * fresh
+        return self.rate
+
+
+def figures_of(progress: Progress) -> str:
+    """loss · explained · active, of the batch at hand. Standardised data has variance 1: 1 − misfit is explained."""
+    loss = progress.loss
+    share = float(loss.active) / progress.coder.generator.n_components
+    explained = 1 - float(loss.misfit)
+    return f"loss {float(loss.total):.4g} · explained {explained:.3f} · active {100 * share:.1f} %"
+
+
+class ProgressBar:
+    """Steps, steps per second, time left and the figures of the batch, on standard error."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
+        from rich.table import Column
+
+        self._pace = Pace()
+        # The bar itself takes what the figures leave: all of it fits into 80 columns.
+        self._bar: Any = Bar(
+            BarColumn(bar_width=None, table_column=Column(ratio=1)),
+            MofNCompleteColumn(table_column=Column(no_wrap=True)),
+            TextColumn("{task.fields[speed]}", table_column=Column(no_wrap=True)),
+            TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True)),
+            TextColumn("{task.fields[figures]}", table_column=Column(no_wrap=True)),
+            console=Console(stderr=True), expand=True,
+        )  # fmt: skip
+        # No total yet: it pulses until the first step is logged.
+        self._task = self._bar.add_task("training", total=None, speed="", figures="")
+        self._bar.start()
 
     def logged(self, progress: Progress) -> None:
-        if self._bar is None:
-            self._start(progress)
-        loss = progress.loss
+        rate = self._pace.at(progress.step)
         self._bar.update(
-            self._task,
-            completed=progress.step,
-            error=float(loss.misfit),
-            active=float(loss.active),
-            loss=float(loss.total),
-        )
+            self._task, completed=progress.step, total=progress.n_steps, figures=figures_of(progress),
+            speed=f"{rate:.3g} steps/s" if rate else "",
+        )  # fmt: skip
 
     def saved(self, progress: Progress) -> None: ...
 
     def close(self) -> None:
         """Leave the terminal as it was, however training ended."""
-        if self._bar is not None:
-            self._bar.stop()
-
-    def _start(self, progress: Progress) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-        from rich.progress import Progress as Bar
-
-        self._bar = Bar(
-            TextColumn("training"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn(_FIGURES),
-            console=Console(stderr=True),
-        )  # fmt: skip
-        self._task = self._bar.add_task("training", total=progress.n_steps, error=0.0, active=0.0, loss=0.0)
-        self._bar.start()
+        self._bar.stop()
 
 
 class PlainLines:
     """One line every few seconds: quiet enough for a log file."""
 
     def __init__(self, every_seconds: float = 10.0):
-        self._every, self._last = every_seconds, time.monotonic()
+        self._every, self._last, self._pace = every_seconds, time.monotonic(), Pace()
 
     def logged(self, progress: Progress) -> None:
-        now = time.monotonic()
+        now, rate = time.monotonic(), self._pace.at(progress.step)
         if now - self._last >= self._every or progress.step >= progress.n_steps:
             self._last = now
-            loss = progress.loss
-            print(
-                f"step {progress.step}/{progress.n_steps}  loss {float(loss.total):.4f}  "
-                f"unexplained {float(loss.misfit):.3f}  active {float(loss.active):.1f}",
-                file=sys.stderr, flush=True,
-            )  # fmt: skip
+            speed = f"  {rate:.3g} steps/s" if rate else ""
+            figures = figures_of(progress).replace(" · ", "  ")
+            print(f"step {progress.step}/{progress.n_steps}  {figures}{speed}", file=sys.stderr, flush=True)
 
     def saved(self, progress: Progress) -> None: ...
+
+
+@contextmanager
+def stages_shown(total: int) -> Iterator[Callable[[str], None]]:
+    """A bar over `total` stages of work, on a terminal; the function it gives names the stage that begins."""
+    if not sys.stderr.isatty():
+        yield lambda stage: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = BarColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False)
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=total + 1)
+
+        def told(stage: str) -> None:
+            bar.update(task, advance=1, description=stage)
+
+        yield told

@@ -1,9 +1,9 @@
 """Readable tables on a terminal, plain `name: value` lines elsewhere."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-__all__ = ["print_table", "summary_lines"]
+__all__ = ["Line", "print_grid", "print_table", "summary_lines"]
 
 from softspike.metric import Baselines, Summary
 
@@ -19,13 +19,14 @@ def print_table(title: str, lines: Iterable[Line]) -> None:
         return
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=title, title_justify="left", show_header=False)
+    table = Table(title=Text(title), title_justify="left", show_header=False)
     table.add_column(style="bold")
     table.add_column(justify="right")
     table.add_column(style="dim")
     for line in lines:
-        table.add_row(*line)
+        table.add_row(*map(Text, line))  # as text: a folder's name may look like markup
     Console().print(table)
 
 
@@ -45,3 +46,20 @@ def summary_lines(summary: Summary, target: float | None, rivals: Baselines | No
             ("baseline: principal components", f"{rivals.pca:.3f}", note),
         ]
     return lines
+
+
+def print_grid(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Several things with the same figures, a row each: a table for people, aligned columns for programs."""
+    if not sys.stdout.isatty():
+        widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+        for row in (columns, *rows):
+            print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*columns)
+    for row in rows:
+        table.add_row(*map(Text, row))  # as text: a folder's name may look like markup
+    Console().print(table)

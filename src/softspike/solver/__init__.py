@@ -2,7 +2,16 @@
 
 from softspike.solver.coder import FistaCoder
 from softspike.solver.fista import FistaResult, fista, lasso_gap
-from softspike.solver.omp import omp, omp_at_mean_count
+from softspike.solver.omp import omp, omp_at_mean_count, omp_residuals
 from softspike.solver.support import refit_on_support
 
-__all__ = ["FistaCoder", "FistaResult", "fista", "lasso_gap", "omp", "omp_at_mean_count", "refit_on_support"]
+__all__ = [
+    "FistaCoder",
+    "FistaResult",
+    "fista",
+    "lasso_gap",
+    "omp",
+    "omp_at_mean_count",
+    "omp_residuals",
+    "refit_on_support",
+]

@@ -49,6 +49,10 @@ class FistaCoder(Coder):
             self.penalty *= torch.exp(0.01 * (active / self.target - 1).clamp(-1, 1))
         return Loss(total, misfit.detach(), torch.zeros_like(misfit), active)
 
+    def gauges(self) -> dict[str, Tensor]:
+        """λ, which is the level of the proximal step's threshold in units of its step size."""
+        return {"level": self.penalty}
+
     def code(self, x: Tensor) -> Tensor:
         return self.solve(x, self.penalty)
 

@@ -1,11 +1,12 @@
 """Batched orthogonal matching pursuit, to a fixed count or to a residual tolerance."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-__all__ = ["omp", "omp_at_mean_count"]
+__all__ = ["omp", "omp_at_mean_count", "omp_residuals"]
 
 
 @torch.no_grad()
@@ -86,14 +87,34 @@ def omp_at_mean_count(x: Tensor, atoms: Tensor, mean_active: float) -> Tensor:
     exceeds the tolerance, so the tolerance is an order statistic of those energies. A short pursuit bounds it below and
     a second one down to that bound holds the answer. No sample takes more than 8·mean_active + 8 atoms.
     """
+    pursuit = _pursue_to_mean_count(x, atoms, mean_active)
+    taken = pursuit.energies > _energy_of_rank(pursuit.energies, int(mean_active * len(x)))
+    return _codes(pursuit._replace(projections=pursuit.projections * taken), atoms)
+
+
+@torch.no_grad()
+def omp_residuals(x: Tensor, atoms: Tensor, mean_counts: Sequence[float]) -> Tensor:
+    """‖r‖² that `omp_at_mean_count` leaves of each sample at each mean count, (n_counts, B), from one pursuit.
+
+    What a sample takes at a small count it also takes, in the same order, at a larger one; and in the orthonormal basis
+    of a pursuit ‖r‖² = ‖x‖² − Σ projection² over what was taken. The limit per sample is that of the largest count.
+    """
+    pursuit = _pursue_to_mean_count(x, atoms, max(mean_counts))
+    energy, gains = x.double().square().sum(-1), pursuit.projections.double().square()
+    left = []
+    for count in mean_counts:
+        taken = pursuit.energies > _energy_of_rank(pursuit.energies, int(count * len(x)))
+        left.append((energy - (gains * taken).sum(-1)).clamp_min(0))
+    return torch.stack(left)
+
+
+def _pursue_to_mean_count(x: Tensor, atoms: Tensor, mean_active: float) -> _Pursuit:
+    """A pursuit that holds at least the atoms of every smaller mean count."""
     if not mean_active >= 0:
         raise ValueError(f"mean_active is {mean_active}, expected a number ≥ 0")
-    allowed = int(mean_active * len(x))
     short, long = (min(int(factor * mean_active) + factor, *atoms.shape) for factor in (2, 8))
-    bound = _energy_of_rank(_pursue(x, atoms, short, 0.0).energies, allowed)
-    pursuit = _pursue(x, atoms, long, bound)
-    taken = pursuit.energies > _energy_of_rank(pursuit.energies, allowed)
-    return _codes(pursuit._replace(projections=pursuit.projections * taken), atoms)
+    bound = _energy_of_rank(_pursue(x, atoms, short, 0.0).energies, int(mean_active * len(x)))
+    return _pursue(x, atoms, long, bound)
 
 
 def _energy_of_rank(energies: Tensor, rank: int) -> Tensor:

@@ -1,6 +1,7 @@
 """7  the training loop, its recipe, its order and its state."""
 
 from softspike.train.batched import train_batched
+from softspike.train.interrupt import Interrupted, stop_on_interrupt
 from softspike.train.loop import Diverged, Observer, Progress, train
 from softspike.train.order import batch_rows, step_random
 from softspike.train.recipe import GroupRecipe, Recipe
@@ -12,6 +13,7 @@ __all__ = [
     "Diverged",
     "Engine",
     "GroupRecipe",
+    "Interrupted",
     "NotTogether",
     "Observer",
     "Progress",
@@ -19,6 +21,7 @@ __all__ = [
     "batch_rows",
     "pack",
     "step_random",
+    "stop_on_interrupt",
     "train",
     "train_batched",
     "train_in_turn",

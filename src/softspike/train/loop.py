@@ -1,6 +1,6 @@
 """7  The only loop."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 import torch
@@ -9,6 +9,7 @@ from torch.optim import Optimizer
 
 from softspike.coder import Coder, Loss
 from softspike.data import Rows
+from softspike.train.interrupt import Interrupted
 from softspike.train.order import batch_rows, step_random
 from softspike.train.recipe import Recipe
 
@@ -35,7 +36,7 @@ class Observer(Protocol):
         """Every `log_every` steps and after the last."""
 
     def saved(self, progress: Progress) -> None:
-        """Every `save_every` steps and after the last."""
+        """Every `save_every` steps, after the last, and where training is asked to stop."""
 
 
 class Diverged(RuntimeError):
@@ -57,8 +58,12 @@ def train(
     optimizer: Optimizer | None = None,
     start: int = 0,
     observers: Sequence[Observer] = (),
+    stop: Callable[[], bool] = lambda: False,
 ) -> Optimizer:
-    """Run steps start … n_steps. The same coder, rows, recipe and seed give the same weights, bit for bit, on a CPU."""
+    """Run steps start … n_steps. The same coder, rows, recipe and seed give the same weights, bit for bit, on a CPU.
+
+    `stop` is asked after every step; where it says yes, the step is saved and `Interrupted` raised.
+    """
     optimizer = optimizer if optimizer is not None else recipe.build(coder.parameter_groups())
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     unchecked: list[Tensor] = []  # losses since the last check, left on the device
@@ -76,12 +81,14 @@ def train(
         loss = Loss(*(value.detach() for value in loss))
         unchecked.append(loss.total)
 
-        done, last = step + 1, step + 1 == recipe.n_steps
-        logging, saving = last or done % recipe.log_every == 0, last or done % recipe.save_every == 0
+        done, last, stopping = step + 1, step + 1 == recipe.n_steps, stop()
+        logging, saving = last or done % recipe.log_every == 0, last or stopping or done % recipe.save_every == 0
         if logging or saving:
             _check(loss, unchecked, coder, done)
             unchecked.clear()
             _tell(observers, Progress(done, recipe.n_steps, loss, coder, optimizer), logging, saving)
+        if stopping and not last:
+            raise Interrupted(done)
     return optimizer
 
 

@@ -1,0 +1,33 @@
+"""A fitted coder in a notebook: one line, its dictionary, its parameters."""
+
+import base64
+import io
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from softspike.report.figure import dictionary_order, mosaic, picture_shape
+from softspike.report.files import environment
+
+__all__ = ["coder_html"]
+
+_MOST_ATOMS, _WIDTH = 400, 560
+
+
+def coder_html(name: str, line: str, components: np.ndarray, parameters: Mapping[str, Any]) -> str:
+    """HTML that stands alone in an output cell; all text in it is escaped. The picture shows at most 400 atoms."""
+    from PIL import Image
+
+    order = dictionary_order(components)[:_MOST_ATOMS]
+    picture = mosaic(components[order], picture_shape(components.shape[1]))
+    image = Image.fromarray(np.rint(255 * picture.clip(0, 1)).astype(np.uint8))
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    zoom = max(1, round(_WIDTH / image.width))
+    template = environment().get_template("coder.html")
+    return template.render(
+        name=name, line=line, n_atoms=len(order), width=zoom * image.width,
+        picture=base64.b64encode(buffer.getvalue()).decode("ascii"),
+        parameters=[(key, repr(value)) for key, value in parameters.items()],
+    )  # fmt: skip

@@ -1,0 +1,60 @@
+"""Which rows a run was trained on, and how to find them again."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from softspike.data import ArrayRows, Rows, SubsetRows, photograph_patches, read_rows
+
+__all__ = ["DEMO", "Source", "demo_rows", "find_again", "fingerprint", "some"]
+
+DEMO = {"name": "embedded photographs", "image_shape": [16, 16]}
+_MOST_ROWS = 20_000  # that are measured
+
+
+class Source(NamedTuple):
+    rows: Rows
+    words: str  # what they are
+    training: bool  # the run has learned from them
+
+
+def demo_rows(seed: int) -> tuple[ArrayRows, ArrayRows]:
+    """Whitened 16×16 patches of the embedded photographs to learn from, and unseen ones."""
+    learning, unseen = photograph_patches(80_000, 4000, size=16, seed=seed)
+    return ArrayRows(learning), ArrayRows(unseen)
+
+
+def find_again(config: Mapping[str, Any]) -> Source | None:
+    """The data of a run, if it is still where it was and still the same."""
+    data = config.get("data") or {}
+    if data == DEMO:
+        return Source(demo_rows(config["estimator"].get("random_state") or 0)[1], "unseen patches", False)
+    place = Path(str(data.get("name")))
+    if not place.exists():
+        return None
+    try:
+        rows = read_rows(place, data.get("key"))
+    except ValueError:
+        return None
+    known = fingerprint(rows) == data.get("fingerprint")
+    return Source(some(rows), f"training rows of {data['name']}", True) if known else None
+
+
+def some(rows: Rows) -> Rows:
+    """All rows, or enough of them, evenly spread."""
+    return rows if len(rows) <= _MOST_ROWS else SubsetRows(rows, _spread(len(rows), _MOST_ROWS))
+
+
+def fingerprint(rows: Rows) -> str:
+    """The size of the data and a hash of a few of its rows: enough to notice another file, cheap for any size."""
+    few = rows.take(_spread(len(rows), 64))
+    return f"{len(rows)}x{rows.n_features}:{hashlib.sha256(few.numpy().tobytes()).hexdigest()[:16]}"
+
+
+def _spread(n: int, count: int) -> Tensor:
+    """At most `count` row numbers, evenly from 0 to n − 1."""
+    return torch.linspace(0, n - 1, min(n, count), dtype=torch.float64).round().long()

@@ -1,0 +1,176 @@
+"""report, runs and show, from the command line: what they write and say, for runs of every kind and state."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+import time
+import urllib.request
+
+import numpy as np
+import pytest
+from command import softspike, start
+from pages import KINDS, data_of, reported, rows
+from small import small_data
+
+from softspike import SparseCoder
+from softspike.run import RunFolder
+
+
+@pytest.fixture(scope="module")
+def bench(report_bench):
+    return report_bench
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_of_every_kind(bench, kind):
+    page = reported(bench, kind)
+    assert page == bench / kind / "report.html"
+    (run,) = data_of(page)["runs"]
+    shape, n_atoms, _ = KINDS[kind]
+    drawn = {1: "bars", 2: "grey", 3: "colour"}[len(shape)]
+    assert run["kind"] == ("grey" if kind == "guessed" else drawn)
+    assert run["guessed"] == (kind == "guessed")
+    assert run["atoms"] == n_atoms
+    assert run["inputs"] == 700
+    text = page.read_text(encoding="utf-8")
+    summary = json.loads((bench / kind / "summary.json").read_text())
+    assert f"{summary['explained_variance']:.3f}" in text
+    assert "Measured on rows it was trained on" in text
+    assert ("no law of its codes" in text) == (kind in ("topk", "dense"))
+    assert not re.search(r"(src|href)=\"(?!#|data:)", text)  # nothing is fetched
+    assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
+
+
+def test_the_summary_on_the_page_is_that_of_evaluate(bench):
+    np.save(bench / "unseen.npy", rows((8, 8), seed=5))
+    page = reported(bench, "grey", "--data", "unseen.npy", "-o", "sub/page.html").read_text(encoding="utf-8")
+    out = softspike("evaluate", "grey", "unseen.npy", folder=bench).out
+    figures = re.findall(r"(?:explained variance|OMP, same dictionary|principal components): (\d\.\d+)", out)
+    assert len(figures) == 3
+    assert all(figure in page for figure in figures)
+    assert "measured on 700 rows of unseen.npy" in page
+    assert "Measured on rows it was trained on" not in page
+
+
+def test_without_data_the_stored_figures_are_shown_and_what_is_missing_is_said(bench, tmp_path):
+    shutil.copytree(bench / "grey", tmp_path / "run")  # the data stays behind
+    page = reported(tmp_path, "run")
+    (run,) = data_of(page)["runs"]
+    assert run["measured"] is False
+    assert run["atoms"] == 48
+    text = page.read_text(encoding="utf-8")
+    assert "No data was given, so usage, inputs and calibration are missing" in text
+    assert f"{json.loads((tmp_path / 'run/summary.json').read_text())['explained_variance']:.3f}" in text
+
+
+def test_data_that_changed_is_not_taken_for_the_runs_own(bench, tmp_path):
+    shutil.copytree(bench / "grey", tmp_path / "run")
+    np.save(tmp_path / "grey.npy", rows((8, 8), seed=9))
+    assert data_of(reported(tmp_path, "run"))["runs"][0]["measured"] is False
+
+
+def test_a_stopped_run_is_shown_as_its_checkpoint_left_it(bench):
+    text = reported(bench, "grey-stopped").read_text(encoding="utf-8")
+    assert "Unfinished: 40 of 60 steps are done; what is shown is step 40." in text
+    assert data_of(bench / "grey-stopped/report.html")["runs"][0]["atoms"] == 48
+    assert "Diverged" not in text
+
+
+def test_a_diverged_run_says_so(bench):
+    stored = json.loads((bench / "diverged/diverged.json").read_text())
+    text = reported(bench, "diverged").read_text(encoding="utf-8")
+    assert f"Diverged: at step {stored['step']}, " in text
+    assert "there is no dictionary to show" in text
+    assert data_of(bench / "diverged/report.html")["runs"][0]["kind"] == ""
+
+
+def test_runs_side_by_side(bench):
+    page = reported(bench, "grey", "again", "bars", "diverged", "--port", 0, "-o", "several.html")
+    data = data_of(page)
+    assert [run["name"] for run in data["runs"]] == ["grey", "again", "bars", "diverged"]
+    (pair,) = data["pairs"]  # bars have another width
+    assert (pair["base"], pair["other"], pair["blocks"]["first"]["shape"]) == (0, 1, [40])
+    text = page.read_text(encoding="utf-8")
+    assert "8 atoms of the larger dictionary have no partner" in text
+    assert "Not matched with grey (64 features): bars (20 features)." in text
+    assert reported(bench, "grey", "again") == bench / "report.html"
+
+
+def test_a_coder_that_was_saved_from_python(tmp_path):
+    coder = SparseCoder(20, n_active=3, max_steps=5, random_state=0).fit(small_data())
+    coder.save(tmp_path / "mine")
+    assert data_of(reported(tmp_path, "mine"))["runs"][0]["atoms"] == 20
+    assert "mine" in softspike("runs", folder=tmp_path).out
+    assert softspike("show", "mine", folder=tmp_path).code == 0
+
+
+def test_a_report_is_served_until_it_is_interrupted(bench):
+    serving = start("report", "bars", "--serve", folder=bench)
+    prints = serving.prints / "out"
+    end = time.monotonic() + 60
+    while not (found := re.search(r"http://127\.0\.0\.1:\d+/", prints.read_text() if prints.exists() else "")):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    with urllib.request.urlopen(found[0], timeout=10) as answer:
+        assert answer.read() == (bench / "bars/report.html").read_bytes()
+    os.kill(serving.pid, signal.SIGINT)
+    outcome = serving.wait()
+    assert outcome.code == 0
+    assert outcome.out.splitlines()[-1] == "stopped"
+
+
+# ── runs and show ──
+
+
+def test_runs_are_listed_with_their_figures(bench):
+    lines = softspike("runs", folder=bench).out.splitlines()
+    head, table = lines[0].split(), {line.split()[0]: line for line in lines[1:]}
+    assert head[0] == "run"
+    assert table.keys() == {*KINDS, "grey-stopped", "diverged"}
+    for kind in KINDS:
+        summary = json.loads((bench / kind / "summary.json").read_text())
+        assert f"{summary['explained_variance']:.3f}" in table[kind]
+        assert " finished " in table[kind]
+        assert f" {KINDS[kind][1]} " in table[kind]
+    assert " stopped" in table["grey-stopped"]
+    assert " diverged" in table["diverged"]
+    holder = RunFolder(bench / "grey").lock()
+    assert re.search(r"^grey .* running ", softspike("runs", folder=bench).out, re.MULTILINE)
+    del holder
+
+
+def test_runs_where_there_are_none(tmp_path):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/config.json").write_text('{"name": "something else"}')
+    outcome = softspike("runs", folder=tmp_path)
+    assert outcome.code == 0
+    assert outcome.out.startswith("no runs in .")
+
+
+@pytest.mark.parametrize("kind", ["grey", "bars", "grey-stopped", "diverged"])
+def test_show(bench, kind):
+    outcome = softspike("show", kind, folder=bench)
+    assert outcome.code == 0, outcome.err
+    assert "\x1b" not in outcome.out
+    assert re.search(r"method: hard-gaussian", outcome.out)
+    states = {"grey-stopped": "60 of 60  (stopped", "diverged": "diverged · at step"}
+    assert states.get(kind, "60 of 60  (finished") in outcome.out
+    assert ("explained variance: " in outcome.out) == (kind in KINDS)
+
+
+@pytest.mark.parametrize(
+    ("environment", "sign"), [({"TERM": "xterm-256color"}, "▀"), ({"TERM": "xterm-kitty"}, "\x1b_Ga=T,f=100,m=")]
+)
+def test_a_terminal_shows_the_dictionary(bench, capsys, monkeypatch, environment, sign):
+    from softspike.listing import show_job
+
+    for name in ("TMUX", "KITTY_WINDOW_ID", "TERM_PROGRAM", "NO_COLOR", "COLORTERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    show_job(bench / "grey")
+    assert sign in capsys.readouterr().out
