@@ -28,6 +28,21 @@ class Noise(NamedTuple):
         level = None if self.level is None else self.level[winner, rows][None]
         return Noise(self.base[winner, rows][None], level)
 
+    def where(self, mine: Tensor, other: "Noise") -> "Noise":
+        """This noise for the inputs where `mine` (B,) holds, the other's elsewhere; both single draws."""
+
+        def chosen(own: Tensor, its: Tensor) -> Tensor:
+            return torch.where(mine.view(1, -1, *[1] * (own.ndim - 2)), own, its)
+
+        level = None if self.level is None or other.level is None else chosen(self.level, other.level)
+        return Noise(chosen(self.base, other.base), level)
+
+    @staticmethod
+    def joined(parts: "list[Noise]") -> "Noise":
+        """The samples of several parts, one after the other."""
+        levels = [part.level for part in parts if part.level is not None]
+        return Noise(torch.cat([part.base for part in parts]), torch.cat(levels) if levels else None)
+
 
 class Terms(NamedTuple):
     """The loss of each input and what it is made of, each (B,)."""
@@ -69,6 +84,14 @@ class Evidence:
             return s
         level = self.threshold.draw_level(self.level, noise.level)
         return self.threshold.gradient(self.threshold.law(self.beliefs.sampled, level), s)
+
+    def values(self, noise: Noise) -> Tensor:
+        """z, (J, B, d), equal to `codes` but for the gradient, whose detours it spares."""
+        s = place(self.beliefs.sampled, noise.base)
+        if self.threshold is None:
+            return s
+        level = self.threshold.draw_level(self.level, noise.level)
+        return self.threshold.law(self.beliefs.sampled, level).transform(s)
 
     def misfit(self, z: Tensor) -> Tensor:
         """mean over features of (x − x̂)², (J, B)."""

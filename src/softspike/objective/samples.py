@@ -1,14 +1,17 @@
 """Objectives over J samples: their mean, and the best of them."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
-from torch import Generator
+from torch import Generator, Tensor
 
 from softspike.objective.evidence import Evidence, Noise, Terms
 
 __all__ = ["BestOf", "BestOfPlain", "MeanOf", "Objective"]
+
+_AT_ONCE = 4  # samples drawn and scored together: few enough for the cache, many enough for a matrix product
 
 
 class Objective(ABC):
@@ -35,18 +38,23 @@ class BestOf(Objective):
     """minⱼ ℓⱼ, the paper's max-ELBO.
 
     The KL does not depend on j, so the winner is the sample with the smallest misfit, and it alone carries gradient:
-    J samples are scored without one, then the winner is built again from its noise.
+    J samples are drawn and scored without one, a few at a time, and only the noise of the best so far is kept. Then
+    the winner is built again from its noise, so memory does not grow with J.
     """
 
     n_samples: int = 20
 
     def __call__(self, evidence: Evidence, generator: Generator | None = None) -> Terms:
-        noise = evidence.noise(self.n_samples, generator)
+        parts = draws(evidence, self.n_samples, generator)
+        best = next(parts)
         if self.n_samples > 1:
             with torch.no_grad():
-                winner = evidence.misfit(evidence.codes(noise)).argmin(0)
-            noise = noise.pick(winner)
-        return self.terms(evidence, noise)
+                best, least = _winner(evidence, best)
+                for part in parts:
+                    challenger, misfit = _winner(evidence, part)
+                    better = misfit < least
+                    best, least = challenger.where(better, best), torch.where(better, misfit, least)
+        return self.terms(evidence, best)
 
     @staticmethod
     def terms(evidence: Evidence, noise: Noise) -> Terms:
@@ -56,6 +64,18 @@ class BestOf(Objective):
         return Terms(misfit + evidence.beta * kl, misfit, kl, _count(z)[0], evidence.unit)
 
 
+def draws(evidence: Evidence, n_samples: int, generator: Generator | None = None) -> Iterator[Noise]:
+    """The noise of J samples, a few at a time. Random numbers depend on this order, so all objectives share it."""
+    for first in range(0, n_samples, _AT_ONCE):
+        yield evidence.noise(min(_AT_ONCE, n_samples - first), generator)
+
+
+def _winner(evidence: Evidence, noise: Noise) -> tuple[Noise, Tensor]:
+    """The noise of the best of these samples, (1, B, …), and its misfit, (B,)."""
+    misfit, winner = evidence.misfit(evidence.values(noise)).min(0)
+    return noise.pick(winner), misfit
+
+
 @dataclass(frozen=True)
 class BestOfPlain(Objective):
     """The same loss with all J samples on the autograd tape: the reference that `BestOf` must equal."""
@@ -63,7 +83,7 @@ class BestOfPlain(Objective):
     n_samples: int = 20
 
     def __call__(self, evidence: Evidence, generator: Generator | None = None) -> Terms:
-        z = evidence.codes(evidence.noise(self.n_samples, generator))
+        z = evidence.codes(Noise.joined(list(draws(evidence, self.n_samples, generator))))
         misfit, winner = evidence.misfit(z).min(0)
         kl = evidence.kl()
         active = _count(z).gather(0, winner[None])[0]
