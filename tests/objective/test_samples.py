@@ -10,6 +10,8 @@ from softspike.encoder import MLPEncoder
 from softspike.generator import Dictionary, UnitNormDictionary
 from softspike.model import VariationalCoder
 from softspike.objective import BestOf, BestOfPlain, MeanOf, Objective
+from softspike.objective.evidence import Noise
+from softspike.objective.samples import draws
 from softspike.posterior import GaussianPosterior, LaplacePosterior, SpikeSlabPosterior
 from softspike.prior import LaplacePrior, NormalPrior, SpikeSlabPrior
 from softspike.threshold import (
@@ -123,7 +125,8 @@ def test_one_sample_is_the_mean_of_one(posterior: str, threshold: str, generator
 def test_winner_is_the_lowest_of_the_losses(threshold: str) -> None:
     coder, x = build("laplace", threshold, "dictionary"), torch.randn(B, D)
     evidence = coder.evidence(x, step=0)
-    misfits = evidence.misfit(evidence.codes(evidence.noise(8, torch.Generator().manual_seed(5))))
+    drawn = Noise.joined(list(draws(evidence, 8, torch.Generator().manual_seed(5))))
+    misfits = evidence.misfit(evidence.codes(drawn))
     assert misfits.shape == (8, B)
     terms = BestOf(8)(evidence, torch.Generator().manual_seed(5))
     torch.testing.assert_close(terms.misfit, misfits.amin(0))
