@@ -56,9 +56,10 @@ def _part(experiment: Experiment, scope: Scope, store: Store, page: Path) -> str
     head = f"## {experiment.title}\n\n"
     if not rows:
         return f"{head}Not measured yet: `softspike reproduce {experiment.name} --data IMAGES.mat -o OUT`.\n"
-    report = experiment.report(rows, scope.setting)
+    atoms = store.dictionaries()
+    report = experiment.report(rows, scope.setting, atoms)
     picture = page.with_name(f"{page.stem}-{experiment.name}.png")
-    drawn = experiment.draw(experiment.pictured(rows), scope.setting, picture, store.dictionaries())
+    drawn = experiment.draw(experiment.pictured(rows), scope.setting, picture, atoms)
     findings = "".join(f"- {sentence}\n" for sentence in report.findings)
     width = "100%" if len(drawn) == 1 else "400"
     pictures = "\n".join(f'<img src="{p.relative_to(page.parent)}" alt="{p.stem}" width="{width}">' for p in drawn)
