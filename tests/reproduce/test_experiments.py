@@ -189,6 +189,18 @@ def test_cells_of_one_shape_are_trained_together():
     assert {cell.sampling.name for cell in next(_groups(full_cells("jaccard"), Study(n_steps=1), 1000))} == {"mean"}
 
 
+def test_switches_can_be_thrown_one_at_a_time():
+    asked = "scripts,scripts-logit,scripts-start-0,scripts-no-delay,scripts-single-gradient,equations"
+    scripts, *single, equations = Asked(out=None, conventions=asked).scope().variants  # type: ignore[arg-type]
+    changed = []
+    for variant in single:
+        own, before, after = (vars(v.conventions) for v in (variant, scripts, equations))
+        (name,) = [name for name in own if own[name] != before[name]]
+        assert own[name] == after[name]
+        changed.append(name)
+    assert sorted(changed) == sorted(vars(equations.conventions))
+
+
 def test_names_leave_out_what_makes_no_difference():
     scripts, equations = VARIANTS.values()
     names = [Cell(METHODS["gaussian"], BEST, 20, variant, 0).name for variant in (scripts, equations)]
