@@ -15,6 +15,7 @@ from softspike.reproduce.cell import BEST, METHODS, VARIANTS, Cell
 from softspike.reproduce.job import EXPERIMENTS, reproduce_job
 from softspike.reproduce.page import write_page
 from softspike.reproduce.paper import COLLAPSE, SNR, TABLE1
+from softspike.reproduce.rows import Measured
 from softspike.reproduce.setting import FULL, QUICK
 from softspike.reproduce.training import _groups
 
@@ -151,6 +152,14 @@ def _only_config(results, folder):
     folder.mkdir()
     (folder / "config.json").write_bytes((results / "config.json").read_bytes())
     return folder
+
+
+def test_repetition_of_atoms_is_seen():
+    one, other = np.eye(6)[:, :4], np.repeat(np.eye(6)[:, :2], 2, axis=1)
+    cell = Cell(METHODS["laplacian"], BEST, 1, VARIANTS["scripts"], 0)
+    atoms = {"laplacian.scripts.max1.s0": one, "laplacian.scripts.max1.s1": 0.1 * other, "fista.s0": other}
+    (grid,) = EXPERIMENTS["dictionaries"].report([Measured(cell, [])], TINY, atoms).grids
+    assert grid.rows == [["Laplacian", "scripts", "1", "2.00", "0.550", "0.500"]]  # means of 4 and 0, 1 and .1, 0 and 1
 
 
 def test_dictionaries_are_kept_in_one_small_file(results):

@@ -17,7 +17,7 @@ __all__ = ["Dictionaries"]
 _COLUMNS = ["method", "conventions", "J", "atoms with ‖a‖² > 0.1", "median norm", "nearest other atom, |cos|"]
 
 _NOTE = """\
-Of the first seed. The last column is the mean over atoms of the largest |cosine| with another atom: 1 is repetition."""
+Means over seeds. The last column is the mean over atoms of the largest |cosine| with another atom: 1 is repetition."""
 
 
 class Dictionaries(Table1):
@@ -57,16 +57,17 @@ def _distinct(rows: Sequence[Measured]) -> list[Measured]:
 def _row(row: Measured, atoms: Atoms) -> list[str]:
     samples = "–" if row.cell.row[1] is None else str(row.cell.n_samples)
     whose = row.cell.variant.name if row.cell.method.departs else "–"
-    kept = atoms.get(row.cell.name)
-    return [row.cell.method.title, whose, samples, *(["–"] * 3 if kept is None else _statistics(kept))]
+    family = row.cell.name.removesuffix(f".s{row.cell.seed}")
+    kept = [value for name, value in atoms.items() if name.rpartition(".s")[0] == family and np.isfinite(value).all()]
+    means = np.mean([_statistics(columns) for columns in kept], axis=0) if kept else [None] * 3
+    return [row.cell.method.title, whose, samples, *(short(value, 3) for value in means)]
 
 
-def _statistics(columns: np.ndarray) -> list[str]:
+def _statistics(columns: np.ndarray) -> tuple[int, float, float]:
     """How many atoms are used, how long they are, and how much they repeat one another."""
     columns = columns.astype(np.float64)
     norms = np.linalg.norm(columns, axis=0)
     unit = columns[:, norms > 0] / norms[norms > 0]
     cosines = np.abs(unit.T @ unit)
     np.fill_diagonal(cosines, 0)
-    nearest = float(cosines.max(0).mean()) if cosines.size else None
-    return [str(int((norms**2 > 0.1).sum())), short(float(np.median(norms)), 3), short(nearest, 3)]
+    return int((norms**2 > 0.1).sum()), float(np.median(norms)), float(cosines.max(0).mean()) if cosines.size else 0.0
