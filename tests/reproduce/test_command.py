@@ -113,7 +113,7 @@ def test_the_page_names_no_folder(straight, tmp_path):
     [
         ([], "give --data IMAGES.mat"),
         (["--data", "nothing.npy"], "does not exist"),
-        (["--quick", "--conventions", "mine"], "--conventions is 'mine', expected one of: scripts, equations, both"),
+        (["--quick", "--conventions", "mine"], "--conventions names 'mine', expected some of: scripts, equations"),
         (["--quick", "--seeds", "0;1"], "--seeds is '0;1'"),
         (["--quick", "--methods", "lasso"], "--methods names 'lasso'"),
         (["--quick", "--steps", "0"], "--steps is 0"),

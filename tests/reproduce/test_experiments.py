@@ -15,6 +15,7 @@ from softspike.reproduce.cell import BEST, METHODS, VARIANTS, Cell
 from softspike.reproduce.job import EXPERIMENTS, reproduce_job
 from softspike.reproduce.page import write_page
 from softspike.reproduce.paper import COLLAPSE, SNR, TABLE1
+from softspike.reproduce.rows import Measured
 from softspike.reproduce.setting import FULL, QUICK
 from softspike.reproduce.training import _groups
 
@@ -153,6 +154,14 @@ def _only_config(results, folder):
     return folder
 
 
+def test_repetition_of_atoms_is_seen():
+    one, other = np.eye(6)[:, :4], np.repeat(np.eye(6)[:, :2], 2, axis=1)
+    cell = Cell(METHODS["laplacian"], BEST, 1, VARIANTS["scripts"], 0)
+    atoms = {"laplacian.scripts.max1.s0": one, "laplacian.scripts.max1.s1": 0.1 * other, "fista.s0": other}
+    (grid,) = EXPERIMENTS["dictionaries"].report([Measured(cell, [])], TINY, atoms).grids
+    assert grid.rows == [["Laplacian", "scripts", "1", "2.00", "0.550", "0.500"]]  # means of 4 and 0, 1 and .1, 0 and 1
+
+
 def test_dictionaries_are_kept_in_one_small_file(results):
     with np.load(results / "dictionaries.npz") as archive:
         atoms = {name: archive[name] for name in archive.files}
@@ -187,6 +196,18 @@ def test_cells_of_one_shape_are_trained_together():
     assert sorted(map(len, groups)) == [3, 12, 24, 6 + 3 * 12]
     assert [len(group) for group in _groups(groups[1], Study(n_steps=1), 10)] == [10] * (len(groups[1]) // 10) + [2]
     assert {cell.sampling.name for cell in next(_groups(full_cells("jaccard"), Study(n_steps=1), 1000))} == {"mean"}
+
+
+def test_switches_can_be_thrown_one_at_a_time():
+    asked = "scripts,scripts-logit,scripts-start-0,scripts-no-delay,scripts-single-gradient,equations"
+    scripts, *single, equations = Asked(out=None, conventions=asked).scope().variants  # type: ignore[arg-type]
+    changed = []
+    for variant in single:
+        own, before, after = (vars(v.conventions) for v in (variant, scripts, equations))
+        (name,) = [name for name in own if own[name] != before[name]]
+        assert own[name] == after[name]
+        changed.append(name)
+    assert sorted(changed) == sorted(vars(equations.conventions))
 
 
 def test_names_leave_out_what_makes_no_difference():

@@ -92,7 +92,7 @@ def table2_rows(figures, diverged):
     ],
 )
 def test_table_2_states_what_became_of_the_claim(figures, diverged, said):
-    report = EXPERIMENTS["table2"].report(table2_rows(figures, diverged), FULL)
+    report = EXPERIMENTS["table2"].report(table2_rows(figures, diverged), FULL, {})
     (finding,) = report.findings
     assert said in finding
     (grid,) = report.grids
@@ -109,8 +109,8 @@ def test_the_sampling_study_compares_max_with_average():
         return [row(cell, figure) for cell, figure in zip(cells, figures, strict=True)]
 
     report = EXPERIMENTS["jaccard"].report
-    assert "0.200, higher than the 0.100" in report(rows(0.2, 0.1), FULL).findings[0]
-    assert "0.100, not higher than the 0.200" in report(rows(0.1, 0.2), FULL).findings[0]
+    assert "0.200, higher than the 0.100" in report(rows(0.2, 0.1), FULL, {}).findings[0]
+    assert "0.100, not higher than the 0.200" in report(rows(0.1, 0.2), FULL, {}).findings[0]
 
 
 def test_rows_gather_seeds_in_order_and_leave_out_what_is_missing():

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from softspike.reproduce import setting as settings
-from softspike.reproduce.cell import METHODS, SAMPLINGS, VARIANTS, Variant
+from softspike.reproduce.cell import METHODS, SAMPLINGS, SINGLE_SWITCHES, VARIANTS, Variant
 from softspike.reproduce.experiment import Scope
 
 __all__ = ["Asked"]
@@ -56,11 +56,7 @@ def _seeds(text: str | None, quick: bool) -> list[int]:
 def _variants(text: str | None, quick: bool) -> list[Variant]:
     if text is None:
         text = "scripts" if quick else "both"
-    if text == "both":
-        return list(VARIANTS.values())
-    if text not in VARIANTS:
-        raise ValueError(f"--conventions is {text!r}, expected one of: {', '.join([*VARIANTS, 'both'])}")
-    return [VARIANTS[text]]
+    return _some("--conventions", ",".join(VARIANTS) if text == "both" else text, {**VARIANTS, **SINGLE_SWITCHES})
 
 
 def _some(option: str, text: str | None, known: Mapping[str, T]) -> list[T]:

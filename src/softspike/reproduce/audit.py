@@ -50,18 +50,8 @@ def audit(coder: Coder, data: Data, n_samples: int) -> dict[str, Any]:
         else None,
         "total_correlation": gaussian_total_correlation(codes.best),
         "jaccard": jaccard_figures(coder, x),
-        "dictionary": _dictionary(atoms),
     }
     return {**figures, **_published(coder, x, codes)}
-
-
-def _dictionary(atoms: Tensor) -> dict[str, Any]:
-    """How many atoms are used, how long they are, and how much they repeat one another."""
-    norms = atoms.norm(dim=0)
-    unit = atoms[:, norms > 0] / norms[norms > 0]
-    cosines = (unit.T @ unit).abs().fill_diagonal_(0)
-    nearest = float(cosines.amax(0).mean()) if cosines.numel() else None
-    return {"used": int(used_components(atoms).sum()), "median_norm": float(norms.median()), "nearest": nearest}
 
 
 def _rate(x: Tensor, atoms: Tensor, codes: Tensor) -> dict[str, float]:

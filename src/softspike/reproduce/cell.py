@@ -14,6 +14,7 @@ __all__ = [
     "MEAN",
     "METHODS",
     "SAMPLINGS",
+    "SINGLE_SWITCHES",
     "VARIANTS",
     "WEIGHTED",
     "Cell",
@@ -79,6 +80,17 @@ SAMPLINGS = {sampling.name: sampling for sampling in (MEAN, BEST, WEIGHTED)}
 VARIANTS = {
     "scripts": Variant("scripts", "the published scripts' conventions", SCRIPTS),
     "equations": Variant("equations", "the paper's equations", EQUATIONS),
+}
+# The scripts' conventions with one switch set as the paper says: which of them makes a difference?
+_SWITCHES: dict[str, tuple[str, Conventions]] = {
+    "single-gradient": ("dz/dμ = 1", replace(SCRIPTS, gradient=EQUATIONS.gradient)),
+    "logit": ("logit γ", replace(SCRIPTS, read_spike=EQUATIONS.read_spike)),
+    "start-0": ("spike-and-slab warmed up from 0", replace(SCRIPTS, spike_slab_start=EQUATIONS.spike_slab_start)),
+    "no-delay": ("Laplacian warmed up at once", replace(SCRIPTS, laplace_delay=EQUATIONS.laplace_delay)),
+}
+SINGLE_SWITCHES = {
+    f"scripts-{name}": Variant(f"scripts-{name}", f"the published scripts' conventions, but {title}", conventions)
+    for name, (title, conventions) in _SWITCHES.items()
 }
 
 

@@ -28,7 +28,9 @@ Quick = Annotated[bool, _option("A small version on embedded photographs: minute
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 Seeds = Annotated[str | None, _option("Seeds, with commas (default: 0,1337,747; quick: 0).")]
 Steps = Annotated[int | None, _option("Training steps (default: the paper's 240,000; quick: 2,000).")]
-Conventions = Annotated[str | None, _option("scripts, equations (the paper's) or both (default; quick: scripts).")]
+Conventions = Annotated[
+    str | None, _option("scripts, equations (the paper's), both (default; quick: scripts), or scripts with one switch.")
+]
 Methods = Annotated[str | None, _option("Only these methods, with commas (tables over methods).")]
 Samplings = Annotated[str | None, _option("Of mean, max and iw only these, with commas (jaccard).")]
 Together = Annotated[int | None, _option("Models trained at once (default: 1; on a GPU all that fit together).")]

@@ -8,7 +8,7 @@ import numpy as np
 from softspike.report.figure import save_dictionary
 from softspike.report.grid import Grid
 from softspike.reproduce.experiment import Atoms, Report
-from softspike.reproduce.rows import Measured
+from softspike.reproduce.rows import Measured, short
 from softspike.reproduce.setting import Setting
 from softspike.reproduce.table1 import Table1
 
@@ -16,13 +16,15 @@ __all__ = ["Dictionaries"]
 
 _COLUMNS = ["method", "conventions", "J", "atoms with ‖a‖² > 0.1", "median norm", "nearest other atom, |cos|"]
 
+_NOTE = """\
+Means over seeds. The last column is the mean over atoms of the largest |cosine| with another atom: 1 is repetition."""
+
 
 class Dictionaries(Table1):
     name, title = "dictionaries", "The learned dictionaries"
 
-    def report(self, rows: Sequence[Measured], setting: Setting) -> Report:
-        notes = ["The last column is the mean over atoms of the largest |cosine| with another atom: 1 is repetition."]
-        return Report([Grid("Dictionaries", _COLUMNS, [_row(row) for row in _distinct(rows)], notes)], [])
+    def report(self, rows: Sequence[Measured], setting: Setting, atoms: Atoms) -> Report:
+        return Report([Grid("Dictionaries", _COLUMNS, [_row(row, atoms) for row in _distinct(rows)], [_NOTE])], [])
 
     def pictured(self, rows: Sequence[Measured]) -> Sequence[Measured]:
         """One per method: the largest J, the conventions that come first."""
@@ -52,10 +54,20 @@ def _distinct(rows: Sequence[Measured]) -> list[Measured]:
     return list({row.cell.name: row for row in rows}.values())
 
 
-def _row(row: Measured) -> list[str]:
+def _row(row: Measured, atoms: Atoms) -> list[str]:
     samples = "–" if row.cell.row[1] is None else str(row.cell.n_samples)
     whose = row.cell.variant.name if row.cell.method.departs else "–"
-    return [
-        row.cell.method.title, whose, samples,
-        row.text("dictionary.used", 3), row.text("dictionary.median_norm", 3), row.text("dictionary.nearest", 3),
-    ]  # fmt: skip
+    family = row.cell.name.removesuffix(f".s{row.cell.seed}")
+    kept = [value for name, value in atoms.items() if name.rpartition(".s")[0] == family and np.isfinite(value).all()]
+    means = np.mean([_statistics(columns) for columns in kept], axis=0) if kept else [None] * 3
+    return [row.cell.method.title, whose, samples, *(short(value, 3) for value in means)]
+
+
+def _statistics(columns: np.ndarray) -> tuple[int, float, float]:
+    """How many atoms are used, how long they are, and how much they repeat one another."""
+    columns = columns.astype(np.float64)
+    norms = np.linalg.norm(columns, axis=0)
+    unit = columns[:, norms > 0] / norms[norms > 0]
+    cosines = np.abs(unit.T @ unit)
+    np.fill_diagonal(cosines, 0)
+    return int((norms**2 > 0.1).sum()), float(np.median(norms)), float(cosines.max(0).mean()) if cosines.size else 0.0

@@ -52,7 +52,8 @@ class Experiment(ABC):
         return audit(coder, data, cell.n_samples)
 
     @abstractmethod
-    def report(self, rows: Sequence[Measured], setting: Setting) -> Report: ...
+    def report(self, rows: Sequence[Measured], setting: Setting, atoms: Atoms) -> Report:
+        """Tables and sentences; `atoms` are the dictionaries (D, d) by cell."""
 
     def pictured(self, rows: Sequence[Measured]) -> Sequence[Measured]:
         """The rows that a page of results shows pictures of."""
@@ -60,7 +61,7 @@ class Experiment(ABC):
 
     @abstractmethod
     def draw(self, rows: Sequence[Measured], setting: Setting, path: Path, atoms: Atoms) -> list[Path]:
-        """Pictures, the first at `path`; returns those drawn. `atoms` are the dictionaries (D, d) by cell."""
+        """Pictures, the first at `path`; returns those drawn."""
 
 
 def variants_of(rows: Sequence[Measured]) -> list[Variant]:

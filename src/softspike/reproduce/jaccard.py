@@ -41,7 +41,7 @@ class Jaccard(Experiment):
             for seed in scope.seeds
         ]
 
-    def report(self, rows: Sequence[Measured], setting: Setting) -> Report:
+    def report(self, rows: Sequence[Measured], setting: Setting, atoms: Atoms) -> Report:
         grid = Grid(
             "Consistency of supports", _COLUMNS, [_row(row, setting) for row in rows], [_NOTE, shorter_runs(rows)]
         )

@@ -77,7 +77,8 @@ def _write(experiment: Experiment, cells: Sequence[Cell], scope: Scope, store: S
     rows = rows_of(cells, store.measured(experiment.kind))
     if not rows:
         return
-    report, out = experiment.report(rows, scope.setting), store.out.path
+    atoms, out = store.dictionaries(), store.out.path
+    report = experiment.report(rows, scope.setting, atoms)
     head = f"# {experiment.title}\n\n{scope.setting.label}\n\n"
     text = head + "\n".join(markdown(grid) for grid in report.grids) + "".join(f"\n{s}\n" for s in report.findings)
     write_atomically(out / f"{experiment.name}.md", text.encode())
@@ -86,7 +87,7 @@ def _write(experiment: Experiment, cells: Sequence[Cell], scope: Scope, store: S
     write_atomically(
         out / f"{experiment.name}.json", json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n"
     )
-    drawn = experiment.draw(rows, scope.setting, out / f"{experiment.name}.png", store.dictionaries())
+    drawn = experiment.draw(rows, scope.setting, out / f"{experiment.name}.png", atoms)
     for grid in report.grids:
         print_grid(grid)
     print("".join(f"\n{sentence}" for sentence in report.findings))

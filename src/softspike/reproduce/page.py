@@ -8,7 +8,7 @@ from typing import Any
 
 from softspike.report.grid import Grid, markdown
 from softspike.reproduce import setting as settings
-from softspike.reproduce.cell import METHODS, SAMPLINGS, VARIANTS
+from softspike.reproduce.cell import METHODS, SAMPLINGS, SINGLE_SWITCHES, VARIANTS, Variant
 from softspike.reproduce.experiment import Experiment, Scope
 from softspike.reproduce.job import EXPERIMENTS
 from softspike.reproduce.rows import rows_of
@@ -36,7 +36,7 @@ def write_page(results: Sequence[Path], page: Path) -> None:
     store = Store(results[0], others=results[1:])
     setting = _setting(results)
     seeds = _seeds(store)
-    scope = Scope(setting, list(VARIANTS.values()), seeds, list(METHODS.values()), list(SAMPLINGS.values()))
+    scope = Scope(setting, _variants(store), seeds, list(METHODS.values()), list(SAMPLINGS.values()))
     page.parent.mkdir(parents=True, exist_ok=True)
     averaged = (
         f"Means are over the seeds {', '.join(map(str, seeds))}; ± is their standard deviation.\n" if seeds else ""
@@ -56,9 +56,10 @@ def _part(experiment: Experiment, scope: Scope, store: Store, page: Path) -> str
     head = f"## {experiment.title}\n\n"
     if not rows:
         return f"{head}Not measured yet: `softspike reproduce {experiment.name} --data IMAGES.mat -o OUT`.\n"
-    report = experiment.report(rows, scope.setting)
+    atoms = store.dictionaries()
+    report = experiment.report(rows, scope.setting, atoms)
     picture = page.with_name(f"{page.stem}-{experiment.name}.png")
-    drawn = experiment.draw(experiment.pictured(rows), scope.setting, picture, store.dictionaries())
+    drawn = experiment.draw(experiment.pictured(rows), scope.setting, picture, atoms)
     findings = "".join(f"- {sentence}\n" for sentence in report.findings)
     width = "100%" if len(drawn) == 1 else "400"
     pictures = "\n".join(f'<img src="{p.relative_to(page.parent)}" alt="{p.stem}" width="{width}">' for p in drawn)
@@ -79,6 +80,13 @@ def _seeds(store: Store) -> list[int]:
     """In the order in which they were first measured."""
     names = [name for kind in _kinds() for name in store.measured(kind)]
     return list(dict.fromkeys(int(found[1]) for name in names if (found := re.search(r"\.s(\d+)$", name))))
+
+
+def _variants(store: Store) -> list[Variant]:
+    """Those under which something was measured."""
+    names = {name.split(".")[1].removesuffix("-subgradient") for kind in _kinds() for name in store.measured(kind)}
+    found = [variant for name, variant in {**VARIANTS, **SINGLE_SWITCHES}.items() if name in names]
+    return found or list(VARIANTS.values())[:1]  # FISTA and the Gaussian are the same under all
 
 
 def _kinds() -> list[str]:

@@ -44,7 +44,7 @@ class GradientSnr(Experiment):
         assert isinstance(coder, VariationalCoder)
         return snr_figures(coder, data, setting)
 
-    def report(self, rows: Sequence[Measured], setting: Setting) -> Report:
+    def report(self, rows: Sequence[Measured], setting: Setting, atoms: Atoms) -> Report:
         passes = rows[0].good[0]["figures"]["passes"] if rows and rows[0].good else setting.snr_passes
         note = f"{passes:,} passes on fixed batches, averaged over parameters and batches. {_NOTE}"
         lines = [_row(row, setting) for row in rows]

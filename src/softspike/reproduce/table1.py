@@ -55,7 +55,7 @@ class Table1(Experiment):
                         found.setdefault((cell.name, variant.name), cell)
         return list(found.values())
 
-    def report(self, rows: Sequence[Measured], setting: Setting) -> Report:
+    def report(self, rows: Sequence[Measured], setting: Setting, atoms: Atoms) -> Report:
         grids = []
         for variant in variants_of(rows):
             own = [row for row in rows if row.cell.variant.name == variant.name]

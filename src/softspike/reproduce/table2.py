@@ -37,7 +37,7 @@ class Table2(Experiment):
             for seed in scope.seeds
         ]
 
-    def report(self, rows: Sequence[Measured], setting: Setting) -> Report:
+    def report(self, rows: Sequence[Measured], setting: Setting, atoms: Atoms) -> Report:
         grid = Grid(
             "Straight-through against subgradient", _COLUMNS, [_row(row) for row in rows], [_NOTE, shorter_runs(rows)]
         )
