@@ -42,7 +42,7 @@ def compare(coder: SparseCoder, data: Tensor) -> dict[str, list[float]]:
     model = coder.coder_
     x, atoms = coder.standardiser_(data), model.generator.atoms
     rate, level = float(model.encoder.log_rate[-1].exp()), float(model.tracked.value * model.cut)
-    start = model.law(x).code(model.cut)
+    start = model.trained_law(x).code(model.cut)
 
     def row(z: Tensor) -> list[float]:
         reconstruction, count = z @ atoms.T, active_count(z)

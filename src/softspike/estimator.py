@@ -196,7 +196,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return np.asarray(codes @ self.components_.astype(dtype)) + self.mean_.astype(dtype)
 
     def activation_probability(self, X: Any) -> np.ndarray:
-        """P(zᵢ ≠ 0 | x), closed form, (n_samples, n_components)."""
+        """P(zᵢ ≠ 0 | x), closed form and calibrated by simulation, (n_samples, n_components)."""
         return self.inference_.activation_probability(self._ready(X))
 
     def score(self, X: Any, y: Any = None) -> float:

@@ -4,15 +4,16 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.distributions import Distribution
 
+from softspike.calibration import Calibration
 from softspike.coder import Coder, Loss
 from softspike.encoder import Encoder
 from softspike.generator import LinearGenerator
-from softspike.interval import interval_factor
 from softspike.objective import Evidence, Objective, importance_weighted_bound
-from softspike.posterior import Posterior
+from softspike.posterior import Posterior, SpikeSlab
 from softspike.prior import Prior
+from softspike.simulation import simulate
 from softspike.solver.support import refit_on_support
-from softspike.threshold import PositiveHard, Threshold, ThresholdedLaw, TrackedLevel
+from softspike.threshold import PositiveHard, Reweighted, Threshold, ThresholdedLaw, TrackedLevel
 
 __all__ = ["VariationalCoder"]
 
@@ -38,7 +39,6 @@ class VariationalCoder(Coder):
     """
 
     beta: Tensor  # weight of the KL in the loss, 2v/D for a noise variance v
-    widening: Tensor  # factor on √Var q(z|x) that makes intervals cover; 1 until calibrated
     cut: Tensor  # the score above which a component is active in the deterministic code; NaN until calibrated
 
     def __init__(
@@ -59,7 +59,7 @@ class VariationalCoder(Coder):
         self.level_beta, self.refit_steps = level_beta, refit_steps
         self.register_buffer("beta", torch.tensor(float(beta)))
         self.register_buffer("cut", torch.tensor(float("nan")))
-        self.register_buffer("widening", torch.ones(()))
+        self.calibration = Calibration()
 
     def evidence(self, x: Tensor, step: int | None = None) -> Evidence:
         """Everything known about a batch after one pass of the encoder."""
@@ -114,26 +114,43 @@ class VariationalCoder(Coder):
         return groups
 
     def law(self, x: Tensor) -> Distribution:
-        """q(z|x) of the trained model, at its typical level."""
+        """q(z|x) of the trained model at its typical level, calibrated where it has been."""
+        return self._calibrated(x, self.trained_law(x))
+
+    def trained_law(self, x: Tensor) -> Distribution:
+        """q(z|x) as the bound was trained with it, before calibration."""
         return self._law_of(self.encoder(x))
 
     def _law_of(self, h: Tensor) -> Distribution:
         base = self.posterior(h, None).settled
         return base if self.threshold is None else self.threshold.law(base, self.threshold.level.typical(h))
 
+    def _calibrated(self, x: Tensor, law: Distribution) -> Distribution:
+        if not (Reweighted.possible(law) and self.calibration.fitted):
+            return law
+        return self.calibration(law, self._energy(x, self._code_of(x, law)))
+
     @torch.no_grad()
     def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None, pull: float = 1.0) -> None:
-        """Set the cut so that codes of x have `mean_active` non-zeros on average (dense laws have none), and then the
-        width of intervals."""
-        law = self.law(x)
+        """Set the cut so that codes of x have `mean_active` non-zeros on average (dense laws have none), and then
+        probabilities and intervals by simulation, where the prior speaks of z itself."""
+        law = self.trained_law(x)
         if hasattr(law, "score"):
             cut = level_for_count(law.score, mean_active, weights)
             self.cut.copy_(cut if self.cut.isnan() else torch.lerp(self.cut, cut, pull))
-        self.widening.lerp_(interval_factor(self, x).to(self.widening.dtype), pull)
+        if Reweighted.possible(law) and isinstance(self.prior.law, SpikeSlab):
+            code = self._code_of(x, law)
+            energy = self._energy(x, code)
+            simulated = simulate(self, law, code, energy)
+            own, left = self.trained_law(simulated.x), self._energy(simulated.x, simulated.code)
+            assert Reweighted.possible(own)
+            self.calibration.fit(energy.median(), own, left, simulated.code, simulated.truth)
 
     def code(self, x: Tensor) -> Tensor:
         """The deterministic code (B, d), exact zeros; dense where the law has no mass at zero."""
-        law = self.law(x)
+        return self._code_of(x, self.trained_law(x))
+
+    def _code_of(self, x: Tensor, law: Distribution) -> Tensor:
         if not hasattr(law, "code"):
             return law.mean
         z = law.code() if self.cut.isnan() else law.code(self.cut)
@@ -142,14 +159,18 @@ class VariationalCoder(Coder):
         refitted = refit_on_support(x, self.generator.atoms, z, self.refit_steps)
         return torch.where(refitted * z > 0, refitted, z) if isinstance(law, PositiveHard) else refitted
 
+    def _energy(self, x: Tensor, code: Tensor) -> Tensor:
+        """‖x − Az‖², (B,)."""
+        return (x - self.generator(code)).square().sum(-1)
+
     def std(self, x: Tensor) -> Tensor:
-        """√Var q(z|x) times the factor of `interval_factor`: code ± 1.645·std is a 90 % interval, (B, d)."""
-        return self.widening * self.law(x).variance.sqrt()
+        """√Var q(z|x), widened as `calibration` says: code ± 1.645·std is a 90 % interval, (B, d)."""
+        return self.calibration.widening * self.law(x).variance.sqrt()
 
     def activation_probability(self, x: Tensor) -> Tensor:
         """γ = P(z ≠ 0 | x), (B, d)."""
         h = self.encoder(x)
-        law = self._law_of(h)
+        law = self._calibrated(x, self._law_of(h))
         if self.threshold is not None and isinstance(law, ThresholdedLaw):
             return self.threshold.level.activation_probability(law, h)
         return law.activation_probability if hasattr(law, "activation_probability") else torch.ones_like(law.mean)

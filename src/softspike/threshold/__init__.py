@@ -9,6 +9,7 @@ from softspike.threshold.hard import Hard, PositiveHard
 from softspike.threshold.law import ThresholdedLaw
 from softspike.threshold.level import FixedLevel, GammaLevel, Level, level_for_activity
 from softspike.threshold.module import Threshold
+from softspike.threshold.reweighted import Reweighted
 from softspike.threshold.shifted import ShiftedSoft
 from softspike.threshold.tracked import TrackedLevel
 
@@ -20,6 +21,7 @@ __all__ = [
     "Hard",
     "Level",
     "PositiveHard",
+    "Reweighted",
     "ShiftedSoft",
     "StraightThrough",
     "Subgradient",
