@@ -182,8 +182,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         n_components), such that code ± 1.645·std is a 90 % interval for the coefficients that are active in the code.
         """
         rows = self._ready(X)
-        codes = self.inference_.codes(rows)
-        return (codes, self.inference_.std(rows)) if return_std else codes
+        return self.inference_.codes_and_std(rows) if return_std else self.inference_.codes(rows)
 
     def inverse_transform(self, Z: Any) -> np.ndarray:
         """Data from codes (n_samples, n_components), sparse or dense: mean + Z·components."""

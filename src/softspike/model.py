@@ -115,7 +115,7 @@ class VariationalCoder(Coder):
 
     def law(self, x: Tensor) -> Distribution:
         """q(z|x) of the trained model at its typical level, calibrated where it has been."""
-        return self._calibrated(x, self.trained_law(x))
+        return self._calibrated(self.trained_law(x), x)
 
     def trained_law(self, x: Tensor) -> Distribution:
         """q(z|x) as the bound was trained with it, before calibration."""
@@ -125,10 +125,10 @@ class VariationalCoder(Coder):
         base = self.posterior(h, None).settled
         return base if self.threshold is None else self.threshold.law(base, self.threshold.level.typical(h))
 
-    def _calibrated(self, x: Tensor, law: Distribution) -> Distribution:
-        if not (Reweighted.possible(law) and self.calibration.fitted):
+    def _calibrated(self, law: Distribution, x: Tensor, code: Tensor | None = None) -> Distribution:
+        if not (self.calibration.fitted and Reweighted.possible(law)):
             return law
-        return self.calibration(law, self._energy(x, self._code_of(x, law)))
+        return self.calibration(law, self._energy(x, self._code_of(x, law) if code is None else code))
 
     @torch.no_grad()
     def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None, pull: float = 1.0) -> None:
@@ -163,14 +163,16 @@ class VariationalCoder(Coder):
         """‖x − Az‖², (B,)."""
         return (x - self.generator(code)).square().sum(-1)
 
-    def std(self, x: Tensor) -> Tensor:
-        """√Var q(z|x), widened as `calibration` says: code ± 1.645·std is a 90 % interval, (B, d)."""
-        return self.calibration.widening * self.law(x).variance.sqrt()
+    def code_and_std(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The code and √Var q(z|x), widened as `calibration` says: code ± 1.645·std is a 90 % interval, (B, d) both."""
+        law = self.trained_law(x)
+        code = self._code_of(x, law)
+        return code, self.calibration.widening * self._calibrated(law, x, code).variance.sqrt()
 
     def activation_probability(self, x: Tensor) -> Tensor:
         """γ = P(z ≠ 0 | x), (B, d)."""
         h = self.encoder(x)
-        law = self._calibrated(x, self._law_of(h))
+        law = self._calibrated(self._law_of(h), x)
         if self.threshold is not None and isinstance(law, ThresholdedLaw):
             return self.threshold.level.activation_probability(law, h)
         return law.activation_probability if hasattr(law, "activation_probability") else torch.ones_like(law.mean)
