@@ -44,7 +44,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     n_samples : posterior samples per input and step, for the methods that sample.
     max_steps, batch_size, learning_rate : the training schedule; a rate of None is the method's own.
     positive : codes ≥ 0, of data that is scaled but not centred: sums of parts start from 0, not from the mean.
-    encoder_steps : depth of the unrolled encoder; more steps code better and cost more.
+    encoder_steps : depth of the unrolled encoder, and three times the rounds in which a code's support is corrected;
+        more steps code better and cost more.
     constant_features : 'error' refuses columns without variance, 'keep' lets them pass.
     device : 'auto' (a GPU where there is one), 'cpu' or 'cuda'.
     verbose : True or False; None shows a progress bar on a terminal only.

@@ -12,21 +12,10 @@ from softspike.objective import Evidence, Objective, importance_weighted_bound
 from softspike.posterior import Posterior, SpikeSlab
 from softspike.prior import Prior
 from softspike.simulation import simulate
-from softspike.solver.support import refit_on_support
-from softspike.threshold import PositiveHard, Reweighted, Threshold, ThresholdedLaw, TrackedLevel
+from softspike.solver.correction import Corrected, SupportCorrection
+from softspike.threshold import Hard, PositiveHard, Reweighted, Threshold, ThresholdedLaw, TrackedLevel, level_for_count
 
 __all__ = ["VariationalCoder"]
-
-
-def level_for_count(scores: Tensor, mean_count: float, weights: Tensor | None = None) -> Tensor:
-    """The cut c at which Σᵦ wᵦ·#{i : scoreᵦᵢ > c} = mean_count; scores (B, d), weights (B,) of sum 1, equal if None."""
-    n, d = scores.shape
-    if weights is None:
-        weights = torch.full((n,), 1 / n, dtype=torch.float64, device=scores.device)
-    ordered, index = scores.flatten().sort(descending=True)
-    reached = weights.double().repeat_interleave(d)[index].cumsum(0) > mean_count * (1 + 1e-12)
-    first_over = int(reached.to(torch.uint8).argmax()) if bool(reached.any()) else n * d - 1
-    return ordered[first_over]
 
 
 class VariationalCoder(Coder):
@@ -51,12 +40,12 @@ class VariationalCoder(Coder):
         threshold: Threshold | None = None,
         beta: float = 1e-2,
         level_beta: float = 1e-3,
-        refit_steps: int = 0,
+        correction: SupportCorrection | None = None,
     ):
         super().__init__()
         self.encoder, self.posterior, self.prior = encoder, posterior, prior
         self.threshold, self.generator, self.objective = threshold, generator, objective
-        self.level_beta, self.refit_steps = level_beta, refit_steps
+        self.level_beta, self.correction = level_beta, correction
         self.register_buffer("beta", torch.tensor(float(beta)))
         self.register_buffer("cut", torch.tensor(float("nan")))
         self.calibration = Calibration()
@@ -125,10 +114,12 @@ class VariationalCoder(Coder):
         base = self.posterior(h, None).settled
         return base if self.threshold is None else self.threshold.law(base, self.threshold.level.typical(h))
 
-    def _calibrated(self, law: Distribution, x: Tensor, code: Tensor | None = None) -> Distribution:
+    def _calibrated(self, law: Distribution, x: Tensor, found: Corrected | None = None) -> Distribution:
+        """The law about the corrected code, as calibrated; one that has not been, or cannot be, as it is."""
         if not (self.calibration.fitted and Reweighted.possible(law)):
             return law
-        return self.calibration(law, self._energy(x, self._code_of(x, law) if code is None else code))
+        found = self._found(x, law) if found is None else found
+        return self.calibration(_about(law, found), self._energy(x, found.code))
 
     @torch.no_grad()
     def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None, pull: float = 1.0) -> None:
@@ -138,26 +129,32 @@ class VariationalCoder(Coder):
         if hasattr(law, "score"):
             cut = level_for_count(law.score, mean_active, weights)
             self.cut.copy_(cut if self.cut.isnan() else torch.lerp(self.cut, cut, pull))
+            if self.correction is not None and isinstance(law, ThresholdedLaw):
+                self.correction.calibrate(x, self.generator.atoms, law.code(self.cut), mean_active, weights)
         if Reweighted.possible(law) and isinstance(self.prior.law, SpikeSlab):
-            code = self._code_of(x, law)
-            energy = self._energy(x, code)
-            simulated = simulate(self, law, code, energy)
-            own, left = self.trained_law(simulated.x), self._energy(simulated.x, simulated.code)
-            assert Reweighted.possible(own)
-            self.calibration.fit(energy.median(), own, left, simulated.code, simulated.truth)
+            self._calibrate_by_simulation(x, law)
+
+    def _calibrate_by_simulation(self, x: Tensor, law: Hard | PositiveHard) -> None:
+        code = self._found(x, law).code
+        energy = self._energy(x, code)
+        simulated = simulate(self, law, code, energy)
+        own = self.trained_law(simulated.x)
+        assert Reweighted.possible(own)
+        found = self._found(simulated.x, own)
+        left = self._energy(simulated.x, found.code)
+        self.calibration.fit(energy.median(), _about(own, found), left, found.code, simulated.truth)
 
     def code(self, x: Tensor) -> Tensor:
         """The deterministic code (B, d), exact zeros; dense where the law has no mass at zero."""
-        return self._code_of(x, self.trained_law(x))
+        law = self.trained_law(x)
+        return self._found(x, law).code if hasattr(law, "code") else law.mean
 
-    def _code_of(self, x: Tensor, law: Distribution) -> Tensor:
-        if not hasattr(law, "code"):
-            return law.mean
-        z = law.code() if self.cut.isnan() else law.code(self.cut)
-        if not self.refit_steps:
-            return z
-        refitted = refit_on_support(x, self.generator.atoms, z, self.refit_steps)
-        return torch.where(refitted * z > 0, refitted, z) if isinstance(law, PositiveHard) else refitted
+    def _found(self, x: Tensor, law: Distribution) -> Corrected:
+        """The code where |μ| exceeds the cut, corrected where the model has a correction, and what is left to gain."""
+        z = law.code() if self.cut.isnan() else law.code(self.cut)  # type: ignore[attr-defined]
+        if self.correction is None:
+            return Corrected(z, law.base.loc - z if Reweighted.possible(law) else torch.zeros_like(z))
+        return self.correction(x, self.generator.atoms, z)
 
     def _energy(self, x: Tensor, code: Tensor) -> Tensor:
         """‖x − Az‖², (B,)."""
@@ -166,8 +163,10 @@ class VariationalCoder(Coder):
     def code_and_std(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """The code and √Var q(z|x), widened as `calibration` says: code ± 1.645·std is a 90 % interval, (B, d) both."""
         law = self.trained_law(x)
-        code = self._code_of(x, law)
-        return code, self.calibration.widening * self._calibrated(law, x, code).variance.sqrt()
+        if not hasattr(law, "code"):
+            return law.mean, law.variance.sqrt()
+        found = self._found(x, law)
+        return found.code, self.calibration.widening * self._calibrated(law, x, found).variance.sqrt()
 
     def activation_probability(self, x: Tensor) -> Tensor:
         """γ = P(z ≠ 0 | x), (B, d)."""
@@ -181,3 +180,9 @@ class VariationalCoder(Coder):
         """The importance-weighted bound on log p(x) in nats, (B,)."""
         evidence = self.evidence(x)
         return importance_weighted_bound(evidence.log_weights(evidence.noise(n_samples, random)))
+
+
+def _about(law: Hard | PositiveHard, found: Corrected) -> Hard | PositiveHard:
+    """The same law about z + Aᵀ(x − Az): for active components the refitted value, for others what they would gain."""
+    base = type(law.base)(found.code + found.slope, law.base.scale, validate_args=False)
+    return type(law)(base, law.level, validate_args=False)

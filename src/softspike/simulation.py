@@ -16,7 +16,7 @@ __all__ = ["Simulated", "simulate"]
 
 _MOST_ROWS, _MOST_NUMBERS = 2048, 2**24
 _UNKNOWN = (1 / 20, 1 / 40, 1 / 80)
-_DENSEST = 1.5  # how many times as many non-zeros codes of simulated data may have as codes of real data
+_DENSEST = 4 / 3  # how many times as many non-zeros codes of simulated data may have as codes of real data
 
 
 class Simulated(NamedTuple):
