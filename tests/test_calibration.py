@@ -1,16 +1,16 @@
 """What simulation makes of probabilities and intervals."""
 
 import pytest
-import small
 import torch
 from scipy.stats import norm
 from torch import Tensor
 from torch.distributions import Normal
 
-from softspike import SparseCoder
 from softspike.calibration import Calibration
+from softspike.generator import UnitNormDictionary
 from softspike.metric.calibration import calibration_error, interval_coverage
-from softspike.simulation import simulate
+from softspike.prior import LearnedSpikeSlabPrior
+from softspike.simulation import simulate, simulations
 from softspike.threshold import Hard, PositiveHard
 
 N, D = 4000, 20
@@ -83,17 +83,29 @@ def test_fewer_events_than_knots() -> None:
     assert float(calibration(q, energy).activation_probability.mean()) == pytest.approx(5 / truth.numel(), rel=0.6)
 
 
-def test_simulated_codes_are_as_active_as_real_ones() -> None:
-    """Rates of z within five standard errors of γ's mean, values from the slab, the same draw every time."""
-    coder = SparseCoder(**{**small.QUICK, "max_steps": 200}).fit(small.small_data(512))
-    model, x = coder.coder_, coder.standardiser_(torch.from_numpy(small.small_data(512)))
+@pytest.mark.parametrize("positive", [False, True])
+def test_simulated_data_is_what_it_says(positive: bool) -> None:
+    """Rates within five standard errors, values from the slab, noise of its variance, the same draw every time."""
+    generator, rates = UnitNormDictionary(30, 40), torch.linspace(0.01, 0.3, 40)
+    prior, variance = LearnedSpikeSlabPrior(0.1, scale=2.0, positive=positive).law, torch.tensor(0.09)
     with torch.no_grad():
-        law, code = model.trained_law(x), model.code(x)
-        energy = (x - model.generator(code)).square().sum(-1)
-        one, two = (simulate(model, law, code, energy) for _ in range(2))
-        torch.testing.assert_close(one.code, model.code(one.x))
+        one, two = (simulate(generator, prior, rates, variance, unknown=0.0) for _ in range(2))
+        residual = one.x - generator(one.truth)
     assert torch.equal(one.x, two.x)
-    rates, n = law.activation_probability.mean(0), len(one.truth)
-    assert (((one.truth != 0).double().mean(0) - rates).abs() <= 5 * (rates * (1 - rates) / n).sqrt() + 1e-6).all()
-    values = one.truth[one.truth != 0] / model.prior.scale.detach()
-    assert float(values.abs().quantile(0.5)) == pytest.approx(norm.ppf(0.75), rel=0.05)
+    n = len(one.truth)
+    assert (((one.truth != 0).double().mean(0) - rates).abs() <= 5 * (rates * (1 - rates) / n).sqrt()).all()
+    assert (one.truth >= 0).all() == positive
+    assert float(one.truth[one.truth != 0].abs().median()) == pytest.approx(2 * norm.ppf(0.75), rel=0.03)
+    assert float(residual.square().mean()) == pytest.approx(0.09, rel=5 * (2 / residual.numel()) ** 0.5)
+
+
+def test_unknown_atoms_add_what_no_code_explains() -> None:
+    """With a share u of unknown activity E‖x − Az‖² = u·Σπᵢ·E s², within five standard errors; u halves each time."""
+    generator, rates = UnitNormDictionary(30, 40), torch.full((40,), 0.1)
+    prior, none = LearnedSpikeSlabPrior(0.1, scale=2.0).law, torch.zeros(())
+    with torch.no_grad():
+        energies = [(x - generator(truth)).square().sum(-1) for x, truth in simulations(generator, prior, rates, none)]
+    assert len(energies) == 3
+    for k, energy in enumerate(energies):
+        expected, error = 0.05 / 2**k * 4.0 * 4.0, float(energy.std()) / len(energy) ** 0.5
+        assert float(energy.mean()) == pytest.approx(expected, abs=5 * error)

@@ -11,11 +11,13 @@ from softspike.generator import LinearGenerator
 from softspike.objective import Evidence, Objective, importance_weighted_bound
 from softspike.posterior import Posterior, SpikeSlab
 from softspike.prior import Prior
-from softspike.simulation import simulate
+from softspike.simulation import simulations
 from softspike.solver.correction import Corrected, SupportCorrection
 from softspike.threshold import Hard, PositiveHard, Reweighted, Threshold, ThresholdedLaw, TrackedLevel, level_for_count
 
 __all__ = ["VariationalCoder"]
+
+_DENSEST = 4 / 3  # how many times as many non-zeros codes of simulated data may have as codes of real data
 
 
 class VariationalCoder(Coder):
@@ -132,15 +134,19 @@ class VariationalCoder(Coder):
             if self.correction is not None and isinstance(law, ThresholdedLaw):
                 self.correction.calibrate(x, self.generator.atoms, law.code(self.cut), mean_active, weights)
         if Reweighted.possible(law) and isinstance(self.prior.law, SpikeSlab):
-            self._calibrate_by_simulation(x, law)
+            self._calibrate_by_simulation(x, law, self.prior.law)
 
-    def _calibrate_by_simulation(self, x: Tensor, law: Hard | PositiveHard) -> None:
+    def _calibrate_by_simulation(self, x: Tensor, law: Hard | PositiveHard, prior: SpikeSlab) -> None:
+        """Simulated codes are as often active as those of x, in noise of the median variance ‖x − Az‖²/(D − #z)."""
         code = self._found(x, law).code
-        energy = self._energy(x, code)
-        simulated = simulate(self, law, code, energy)
-        own = self.trained_law(simulated.x)
+        energy, counts = self._energy(x, code), (code != 0).sum(-1)
+        variance = (energy / (x.shape[-1] - counts).clamp_min(1)).median()
+        for simulated in simulations(self.generator, prior, law.activation_probability.mean(0), variance):
+            own = self.trained_law(simulated.x)
+            found = self._found(simulated.x, own)
+            if (found.code != 0).sum(-1).double().mean() <= _DENSEST * counts.double().mean():
+                break
         assert Reweighted.possible(own)
-        found = self._found(simulated.x, own)
         left = self._energy(simulated.x, found.code)
         self.calibration.fit(energy.median(), _about(own, found), left, found.code, simulated.truth)
 
