@@ -11,7 +11,7 @@ from softspike.generator import LinearGenerator
 from softspike.objective import Evidence, Objective, importance_weighted_bound
 from softspike.posterior import Posterior, SpikeSlab
 from softspike.prior import Prior
-from softspike.simulation import simulations
+from softspike.simulation import Simulated, simulations
 from softspike.solver.correction import Corrected, SupportCorrection
 from softspike.threshold import Hard, PositiveHard, Reweighted, Threshold, ThresholdedLaw, TrackedLevel, level_for_count
 
@@ -137,18 +137,33 @@ class VariationalCoder(Coder):
             self._calibrate_by_simulation(x, law, self.prior.law)
 
     def _calibrate_by_simulation(self, x: Tensor, law: Hard | PositiveHard, prior: SpikeSlab) -> None:
-        """Simulated codes are as often active as those of x, in noise of the median variance ‖x − Az‖²/(D − #z)."""
+        simulated, own, found = self._simulated(x, law, prior)
+        assert Reweighted.possible(own)
+        typical = self._energy(x, self._found(x, law).code).median()
+        left = self._energy(simulated.x, found.code)
+        self.calibration.fit(typical, _about(own, found), left, found.code, simulated.truth)
+
+    def simulated(self, x: Tensor, seed: int = 0) -> Simulated | None:
+        """Data of this model's own with known codes, as like x as it can make it; None where the prior is not on z."""
+        law, prior = self.trained_law(x), self.prior.law
+        if not (Reweighted.possible(law) and isinstance(prior, SpikeSlab)):
+            return None
+        return self._simulated(x, law, prior, seed)[0]
+
+    def _simulated(
+        self, x: Tensor, law: Hard | PositiveHard, prior: SpikeSlab, seed: int = 0
+    ) -> tuple[Simulated, Distribution, Corrected]:
+        """Codes as often active as those of x, in noise of the median variance ‖x − Az‖²/(D − #z); and what the model
+        makes of them."""
         code = self._found(x, law).code
-        energy, counts = self._energy(x, code), (code != 0).sum(-1)
-        variance = (energy / (x.shape[-1] - counts).clamp_min(1)).median()
-        for simulated in simulations(self.generator, prior, law.activation_probability.mean(0), variance):
+        counts = (code != 0).sum(-1)
+        variance = (self._energy(x, code) / (x.shape[-1] - counts).clamp_min(1)).median()
+        for simulated in simulations(self.generator, prior, law.activation_probability.mean(0), variance, seed):
             own = self.trained_law(simulated.x)
             found = self._found(simulated.x, own)
             if (found.code != 0).sum(-1).double().mean() <= _DENSEST * counts.double().mean():
                 break
-        assert Reweighted.possible(own)
-        left = self._energy(simulated.x, found.code)
-        self.calibration.fit(energy.median(), _about(own, found), left, found.code, simulated.truth)
+        return simulated, own, found
 
     def code(self, x: Tensor) -> Tensor:
         """The deterministic code (B, d), exact zeros; dense where the law has no mass at zero."""
