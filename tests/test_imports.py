@@ -22,7 +22,7 @@ ARROW = [
     ["threshold"],
     ["generator"],
     ["objective"],
-    ["coder", "interval"],
+    ["coder", "simulation", "calibration"],
     ["solver"],
     ["model"],
     ["autoencoder"],

@@ -36,8 +36,8 @@ class Coder(nn.Module, ABC):
     def activation_probability(self, x: Tensor) -> Tensor:
         """γ = P(z ≠ 0 | x), (B, d). Coders without a posterior give a stand-in in [0, 1] and say which."""
 
-    def std(self, x: Tensor) -> Tensor:
-        """The standard deviation of each coefficient about the code, (B, d), where the coder has a posterior."""
+    def code_and_std(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The code and the standard deviation of each coefficient about it, (B, d), where the coder has a posterior."""
         raise NotImplementedError(
             f"{type(self).__name__} codes come without a posterior, so they have no standard deviation; "
             "use a variational method, such as 'hard-gaussian'"

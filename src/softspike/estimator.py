@@ -44,7 +44,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     n_samples : posterior samples per input and step, for the methods that sample.
     max_steps, batch_size, learning_rate : the training schedule; a rate of None is the method's own.
     positive : codes ≥ 0, of data that is scaled but not centred: sums of parts start from 0, not from the mean.
-    encoder_steps : depth of the unrolled encoder; more steps code better and cost more.
+    encoder_steps : depth of the unrolled encoder, and three times the rounds in which a code's support is corrected;
+        more steps code better and cost more.
     constant_features : 'error' refuses columns without variance, 'keep' lets them pass.
     device : 'auto' (a GPU where there is one), 'cpu' or 'cuda'.
     verbose : True or False; None shows a progress bar on a terminal only.
@@ -182,8 +183,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         n_components), such that code ± 1.645·std is a 90 % interval for the coefficients that are active in the code.
         """
         rows = self._ready(X)
-        codes = self.inference_.codes(rows)
-        return (codes, self.inference_.std(rows)) if return_std else codes
+        return self.inference_.codes_and_std(rows) if return_std else self.inference_.codes(rows)
 
     def inverse_transform(self, Z: Any) -> np.ndarray:
         """Data from codes (n_samples, n_components), sparse or dense: mean + Z·components."""
@@ -196,7 +196,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return np.asarray(codes @ self.components_.astype(dtype)) + self.mean_.astype(dtype)
 
     def activation_probability(self, X: Any) -> np.ndarray:
-        """P(zᵢ ≠ 0 | x), closed form, (n_samples, n_components)."""
+        """P(zᵢ ≠ 0 | x), closed form and calibrated by simulation, (n_samples, n_components)."""
         return self.inference_.activation_probability(self._ready(X))
 
     def score(self, X: Any, y: Any = None) -> float:

@@ -1,13 +1,16 @@
 """The other road from x to z: iterative solvers on a dictionary, batched, on any device."""
 
 from softspike.solver.coder import FistaCoder
+from softspike.solver.correction import Corrected, SupportCorrection
 from softspike.solver.fista import FistaResult, fista, lasso_gap
 from softspike.solver.omp import omp, omp_at_mean_count, omp_residuals
 from softspike.solver.support import refit_on_support
 
 __all__ = [
+    "Corrected",
     "FistaCoder",
     "FistaResult",
+    "SupportCorrection",
     "fista",
     "lasso_gap",
     "omp",
