@@ -15,7 +15,7 @@ ROOT = Path(softspike.__file__).parent
 ARROW = [
     ["schedule"],  # pure functions of the step, and so left of everything
     ["kernels"],  # arithmetic on tensors; each beside the plain function it must equal
-    ["data"],
+    ["data", "layers"],
     ["encoder"],
     ["posterior"],
     ["prior"],

@@ -3,9 +3,10 @@
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
-from torch import Generator, Tensor, nn
+from torch import Generator as Random
+from torch import Tensor, nn
 
-from softspike.generator import LinearGenerator
+from softspike.generator import Generator
 
 __all__ = ["Coder", "Loss"]
 
@@ -20,12 +21,15 @@ class Loss(NamedTuple):
 
 
 class Coder(nn.Module, ABC):
-    """x → z → x̂. Time is an argument: `loss` takes the step, and the step's own random numbers."""
+    """x → z → x̂. Time is an argument: `loss` takes the step, and the step's own random numbers.
 
-    generator: LinearGenerator
+    x is (B, D); images are rows too, flattened in the order (height, width, channel).
+    """
+
+    generator: Generator
 
     @abstractmethod
-    def loss(self, x: Tensor, step: int, random: Generator | None = None) -> Loss:
+    def loss(self, x: Tensor, step: int, random: Random | None = None) -> Loss:
         """What one training step minimises."""
 
     @abstractmethod

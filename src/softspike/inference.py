@@ -50,7 +50,7 @@ class Inference:
     def _map(self, rows: Rows, function: Callable[[Coder, Tensor], Tensor]) -> Iterator[Tensor]:
         double = isinstance(rows, ArrayRows) and rows.array.dtype == np.float64
         coder, standardiser = self._in_double() if double else (self.coder, self.standardiser)
-        step = max(_CHUNK_NUMBERS // max(coder.generator.atoms.shape), 1)
+        step = max(_CHUNK_NUMBERS // max(coder.generator.n_features, coder.generator.n_components), 1)
         for first in range(0, len(rows), step):
             last = min(first + step, len(rows))
             if isinstance(rows, ArrayRows) and double:

@@ -1,12 +1,13 @@
 """The composition of the arrow: what the training loop, the estimator and the metrics call."""
 
 import torch
-from torch import Generator, Tensor, nn
+from torch import Generator as Random
+from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from softspike.coder import Coder, Loss
 from softspike.encoder import Encoder
-from softspike.generator import LinearGenerator
+from softspike.generator import Generator, LinearGenerator
 from softspike.interval import interval_factor
 from softspike.objective import Evidence, Objective, importance_weighted_bound
 from softspike.posterior import Posterior
@@ -46,7 +47,7 @@ class VariationalCoder(Coder):
         encoder: Encoder,
         posterior: Posterior,
         prior: Prior,
-        generator: LinearGenerator,
+        generator: Generator,
         objective: Objective,
         threshold: Threshold | None = None,
         beta: float = 1e-2,
@@ -55,6 +56,8 @@ class VariationalCoder(Coder):
     ):
         super().__init__()
         self.encoder, self.posterior, self.prior = encoder, posterior, prior
+        if refit_steps and not isinstance(generator, LinearGenerator):
+            raise TypeError("codes are refitted on the atoms of a linear generator; leave refit_steps at 0")
         self.threshold, self.generator, self.objective = threshold, generator, objective
         self.level_beta, self.refit_steps = level_beta, refit_steps
         self.register_buffer("beta", torch.tensor(float(beta)))
@@ -64,19 +67,16 @@ class VariationalCoder(Coder):
     def evidence(self, x: Tensor, step: int | None = None) -> Evidence:
         """Everything known about a batch after one pass of the encoder."""
         h = self.encoder(x)
-        level = None if self.threshold is None else self.threshold.level(h)
+        # Networks may run in bfloat16; what decides the support, and what it costs, is in the precision of the data.
+        with torch.autocast(x.device.type, enabled=False):
+            h = h.to(x.dtype)
+            level = None if self.threshold is None else self.threshold.level(h)
+            beliefs = self.posterior(h, step)
         return Evidence(
-            x,
-            self.posterior(h, step),
-            level,
-            self.prior.law,
-            self.threshold,
-            self.generator,
-            self.beta,
-            self.level_beta,
-        )
+            x, beliefs, level, self.prior.law, self.threshold, self.generator, self.beta, self.level_beta
+        )  # fmt: skip
 
-    def loss(self, x: Tensor, step: int, random: Generator | None = None) -> Loss:
+    def loss(self, x: Tensor, step: int, random: Random | None = None) -> Loss:
         """mean over the batch of the objective, plus the generator's penalty on the same scale."""
         terms = self.objective(self.evidence(x, step), random)
         total = terms.loss.mean() + terms.unit * self.generator.penalty()
@@ -93,7 +93,7 @@ class VariationalCoder(Coder):
 
     def _follow_noise(self, misfit: Tensor, step: int) -> None:
         """β = 2v/D at the noise variance v of the last hundred or so batches."""
-        self.beta.lerp_(2 * misfit / self.generator.atoms.shape[0], 1.0 if step == 0 else 0.01)
+        self.beta.lerp_(2 * misfit / self.generator.n_features, 1.0 if step == 0 else 0.01)
 
     def after_step(self, step: int) -> None:
         super().after_step(step)
@@ -130,7 +130,7 @@ class VariationalCoder(Coder):
         if not hasattr(law, "code"):
             return law.mean
         z = law.code() if self.cut.isnan() else law.code(self.cut)
-        if not self.refit_steps:
+        if not isinstance(self.generator, LinearGenerator) or not self.refit_steps:
             return z
         refitted = refit_on_support(x, self.generator.atoms, z, self.refit_steps)
         return torch.where(refitted * z > 0, refitted, z) if isinstance(law, PositiveHard) else refitted
@@ -147,7 +147,7 @@ class VariationalCoder(Coder):
             return self.threshold.level.activation_probability(law, h)
         return law.activation_probability if hasattr(law, "activation_probability") else torch.ones_like(law.mean)
 
-    def bound(self, x: Tensor, n_samples: int = 200, random: Generator | None = None) -> Tensor:
+    def bound(self, x: Tensor, n_samples: int = 200, random: Random | None = None) -> Tensor:
         """The importance-weighted bound on log p(x) in nats, (B,)."""
         evidence = self.evidence(x)
         return importance_weighted_bound(evidence.log_weights(evidence.noise(n_samples, random)))

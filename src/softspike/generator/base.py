@@ -2,25 +2,48 @@
 
 from abc import ABC, abstractmethod
 
+import torch
 from torch import Tensor, nn
 
 __all__ = ["Generator", "LinearGenerator"]
 
 
 class Generator(nn.Module, ABC):
-    """z (…, d) → x̂. Bounds on its parameters are a penalty, a constraint after each step, or neither."""
+    """z (…, d) → x̂ (…, D). Bounds on its parameters are a penalty, a constraint after each step, or neither.
+
+    Images are rows like any other data: pixels flattened in the order (height, width, channel).
+    """
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """D."""
+
+    @property
+    @abstractmethod
+    def n_components(self) -> int:
+        """d."""
+
+    @property
+    def gives_shares(self) -> bool:
+        """Whether x̂ lies in [0, 1]. Data is then expected there too, and is not standardised."""
+        return False
 
     @abstractmethod
     def forward(self, z: Tensor) -> Tensor: ...
 
-    @abstractmethod
-    def penalty(self) -> Tensor:
-        """Added to ½‖x − x̂‖², a scalar."""
+    @torch.no_grad()
+    def preview(self, z: Tensor) -> Tensor:
+        """x̂ without gradient, each code for itself: what samples are compared by. Leaves the generator as it is."""
+        return self(z)
+
+    def penalty(self) -> Tensor | float:
+        """Added to ½‖x − x̂‖², a scalar; 0 where nothing is to be bounded."""
+        return 0.0
 
     def project_gradient(self) -> None:
         """Called before each step, when gradients are there."""
 
-    @abstractmethod
     def constrain(self) -> None:
         """Called after each step."""
 
@@ -32,6 +55,14 @@ class LinearGenerator(Generator):
     @abstractmethod
     def atoms(self) -> Tensor:
         """A, (D, d)."""
+
+    @property
+    def n_features(self) -> int:
+        return self.atoms.shape[0]
+
+    @property
+    def n_components(self) -> int:
+        return self.atoms.shape[1]
 
     def forward(self, z: Tensor) -> Tensor:
         return z @ self.atoms.T

@@ -50,10 +50,11 @@ def composed(coder: Coder) -> Callable[[Plan], Built]:
     """A builder from a model composed by hand: a fresh copy of it each time, trained by Adam."""
 
     def builder(plan: Plan) -> Built:
-        given, needed = tuple(coder.generator.atoms.shape), (plan.n_features, plan.n_components)
+        generator = coder.generator
+        given, needed = (generator.n_features, generator.n_components), (plan.n_features, plan.n_components)
         if given != needed:
             raise ValueError(
-                f"the composed model's atoms have shape {given}, expected (n_features, n_components) = {needed}; "
+                f"the composed model has (n_features, n_components) = {given}, expected {needed}; "
                 "compose it for this data and give n_components to match"
             )
         return Built(copy.deepcopy(coder), adam_recipe(plan, 1e-3, 1e-2))

@@ -74,6 +74,11 @@ class Evidence:
         """mean over features of (x − x̂)², (J, B)."""
         return (self.x - self.generator(z)).square().flatten(2).mean(-1)
 
+    @torch.no_grad()
+    def scores(self, z: Tensor) -> Tensor:
+        """The misfit by the generator's preview, (J, B): what samples are compared by. No gradient, no trace left."""
+        return (self.x - self.generator.preview(z)).square().flatten(2).mean(-1)
+
     @property
     def unit(self) -> float:
         """mean over features = (2/D)·½‖x − x̂‖²."""

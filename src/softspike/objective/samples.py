@@ -35,7 +35,9 @@ class BestOf(Objective):
     """minⱼ ℓⱼ, the paper's max-ELBO.
 
     The KL does not depend on j, so the winner is the sample with the smallest misfit, and it alone carries gradient:
-    J samples are scored without one, then the winner is built again from its noise.
+    J samples are scored without one, then the winner is built again from its noise. The scores come from the
+    generator's preview, which for a generator with batch normalisation uses its running statistics: see
+    `softspike.generator.ConvGenerator`.
     """
 
     n_samples: int = 20
@@ -44,8 +46,8 @@ class BestOf(Objective):
         noise = evidence.noise(self.n_samples, generator)
         if self.n_samples > 1:
             with torch.no_grad():
-                winner = evidence.misfit(evidence.codes(noise)).argmin(0)
-            noise = noise.pick(winner)
+                codes = evidence.codes(noise)
+            noise = noise.pick(evidence.scores(codes).argmin(0))
         return self.terms(evidence, noise)
 
     @staticmethod

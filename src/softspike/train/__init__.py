@@ -1,19 +1,33 @@
-"""7  the training loop, its recipe, its order and its state."""
+"""7  the training loop, and its objects: recipe, order, augmentation, precision, team, state."""
 
+from softspike.train.augment import AsItIs, Augmentation, Mirrored
 from softspike.train.loop import Diverged, Observer, Progress, train
-from softspike.train.order import batch_rows, step_random
+from softspike.train.order import batch_rows, step_flips, step_random
+from softspike.train.precision import BFloat16, Float16, FullPrecision, Precision
 from softspike.train.recipe import GroupRecipe, Recipe
 from softspike.train.replicas import train_replicas
 from softspike.train.state import pack, unpack
+from softspike.train.team import Alone, Processes, Team
 
 __all__ = [
+    "Alone",
+    "AsItIs",
+    "Augmentation",
+    "BFloat16",
     "Diverged",
+    "Float16",
+    "FullPrecision",
     "GroupRecipe",
+    "Mirrored",
     "Observer",
+    "Precision",
+    "Processes",
     "Progress",
     "Recipe",
+    "Team",
     "batch_rows",
     "pack",
+    "step_flips",
     "step_random",
     "train",
     "train_replicas",

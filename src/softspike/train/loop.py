@@ -1,6 +1,7 @@
 """7  The only loop."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 import torch
@@ -10,7 +11,9 @@ from torch.optim import Optimizer
 from softspike.coder import Coder, Loss
 from softspike.data import Rows
 from softspike.train.order import batch_rows, step_random
+from softspike.train.precision import FullPrecision, Precision
 from softspike.train.recipe import Recipe
+from softspike.train.team import Alone, Team
 
 __all__ = ["Diverged", "Observer", "Progress", "train"]
 
@@ -23,7 +26,7 @@ class Progress(NamedTuple):
 
     step: int  # steps done
     n_steps: int
-    loss: Loss  # of the last step
+    loss: Loss  # of the last step, over all processes
     coder: Coder
     optimizer: Optimizer
 
@@ -57,32 +60,63 @@ def train(
     optimizer: Optimizer | None = None,
     start: int = 0,
     observers: Sequence[Observer] = (),
+    precision: Precision = FullPrecision(),
+    team: Team = Alone(),
 ) -> Optimizer:
     """Run steps start … n_steps. The same coder, rows, recipe and seed give the same weights, bit for bit, on a CPU."""
+    device = torch.device(device)
     optimizer = optimizer if optimizer is not None else recipe.build(coder.parameter_groups())
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    steered = _others(coder, parameters)
     unchecked: list[Tensor] = []  # losses since the last check, left on the device
-    for step in range(start, recipe.n_steps):
-        x = rows.take(batch_rows(seed, step, len(rows), recipe.batch_size)).to(device, non_blocking=True)
-        recipe.set_rates(optimizer, step)
-        loss = _loss(coder, x, step, step_random(seed, step, device))
-        optimizer.zero_grad(set_to_none=True)
-        loss.total.backward()
-        coder.before_step()
-        if recipe.clip_norm is not None:
-            nn.utils.clip_grad_norm_(parameters, recipe.clip_norm)
-        optimizer.step()
-        coder.after_step(step)
-        loss = Loss(*(value.detach() for value in loss))
-        unchecked.append(loss.total)
+    team.join(coder)
+    with _training(coder, device):
+        for step in range(start, recipe.n_steps):
+            chosen = team.share(batch_rows(seed, step, len(rows), recipe.batch_size))
+            x = recipe.augment(rows.take(chosen).to(device, non_blocking=True), seed, step, team)
+            recipe.set_rates(optimizer, step)
+            with precision.lowered(device):
+                loss = _loss(coder, x, step, step_random(seed, step, device, team.rank))
+            optimizer.zero_grad(set_to_none=True)
+            precision.backward(loss.total)
+            team.average_gradients(coder.parameters())
+            precision.unscale(optimizer)
+            coder.before_step()
+            if recipe.clip_norm is not None:
+                nn.utils.clip_grad_norm_(parameters, recipe.clip_norm)
+            precision.step(optimizer)
+            coder.after_step(step)
+            team.follow(steered)
+            loss = Loss(*(value.detach() for value in loss))
+            unchecked.append(loss.total)
 
-        done, last = step + 1, step + 1 == recipe.n_steps
-        logging, saving = last or done % recipe.log_every == 0, last or done % recipe.save_every == 0
-        if logging or saving:
-            _check(loss, unchecked, coder, done)
-            unchecked.clear()
-            _tell(observers, Progress(done, recipe.n_steps, loss, coder, optimizer), logging, saving)
+            done, last = step + 1, step + 1 == recipe.n_steps
+            logging, saving = last or done % recipe.log_every == 0, last or done % recipe.save_every == 0
+            if logging or saving:
+                loss = Loss(*team.mean(torch.stack([value.float() for value in loss])))
+                _check(loss, team.mean(torch.stack(unchecked)), coder, done)
+                unchecked.clear()
+                _tell(observers, Progress(done, recipe.n_steps, loss, coder, optimizer), logging, saving)
     return optimizer
+
+
+@contextmanager
+def _training(coder: Coder, device: torch.device) -> Iterator[None]:
+    """Batch norm learns inside and is settled outside; cuDNN may try its algorithms, as the shapes never change."""
+    before = torch.backends.cudnn.benchmark
+    torch.backends.cudnn.benchmark = before or device.type == "cuda"
+    coder.train()
+    try:
+        yield
+    finally:
+        coder.eval()
+        torch.backends.cudnn.benchmark = before
+
+
+def _others(coder: Coder, optimised: list[nn.Parameter]) -> list[Tensor]:
+    """The tensors of a coder that no optimiser moves."""
+    own = {id(parameter) for parameter in optimised}
+    return [*coder.buffers(), *(p.data for p in coder.parameters() if id(p) not in own)]
 
 
 def _tell(observers: Sequence[Observer], progress: Progress, logging: bool, saving: bool) -> None:
@@ -100,9 +134,9 @@ def _loss(coder: Coder, x: Tensor, step: int, random: Generator) -> Loss:
         raise Diverged(step + 1, f"the loss is not finite ({str(error).splitlines()[0]})") from error
 
 
-def _check(loss: Loss, totals: list[Tensor], coder: Coder, done: int) -> None:
+def _check(loss: Loss, totals: Tensor, coder: Coder, done: int) -> None:
     """Raise Diverged with the first bad step. Called before anything is logged or saved, so what is saved is good."""
-    finite = torch.stack(totals).isfinite()
+    finite = totals.isfinite()
     if not bool(finite.all()):
         first = done - len(totals) + 1 + int((~finite).nonzero()[0])
         bad = [name for name, value in loss._asdict().items() if not bool(value.isfinite())]
