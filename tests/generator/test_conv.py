@@ -1,4 +1,4 @@
-"""Convolutional encoders and generators: the paper's tables, other sizes, and batch norm with a winner-only gradient."""
+"""Convolutional encoders and generators: the paper's tables, other sizes, batch norm with a winner-only gradient."""
 
 import pytest
 import torch

@@ -37,9 +37,11 @@ class ConvEncoder(Encoder):
         if self.shape.rest > 4:
             channels = add(_CHANNELS[min(self.shape.halvings, len(_CHANNELS) - 1)], self.shape.rest - 3, 1, 0)
         self.width = add(channels, 4, 2, 0)
-        self.layers = layers.to(memory_format=torch.channels_last)
+        self.layers = layers.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def forward(self, x: Tensor) -> Tensor:
         if self.training and len(x) < 2:
-            raise ValueError("the batch holds 1 image, expected at least 2 for batch normalisation; give larger batches")
+            raise ValueError(
+                "the batch holds 1 image, expected at least 2 for batch normalisation; give larger batches"
+            )
         return self.layers(as_images(x, self.shape)).flatten(1)

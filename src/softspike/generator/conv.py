@@ -45,7 +45,7 @@ class ConvGenerator(Generator):
             if not last:
                 self.norms.append(BatchNorm(out))
             channels = out
-        self.to(memory_format=torch.channels_last)
+        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     @property
     def n_features(self) -> int:

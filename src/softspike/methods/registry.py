@@ -33,6 +33,8 @@ METHODS: dict[str, Callable[[Plan], Built]] = {
     "jumprelu": autoencoder(JumpReLUAutoencoder),
 }
 POSITIVE_METHODS = frozenset({"hard-gaussian", "fista", "topk", "batchtopk", "jumprelu"})
+# Those that only sample take any generator; the others unroll, pursue or start from a dictionary.
+DEEP_METHODS = frozenset(METHODS) - {"hard-gaussian", "fista", "topk", "batchtopk", "jumprelu"}
 
 
 def method_named(name: str, positive: bool = False) -> Callable[[Plan], Built]:

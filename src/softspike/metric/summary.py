@@ -39,7 +39,7 @@ class Baselines(NamedTuple):
 @torch.no_grad()
 def summarise(coder: Coder, rows: Rows, device: torch.device | str = "cpu") -> Summary:
     """One pass over the rows in chunks; memory does not grow with their number."""
-    n, d = len(rows), coder.generator.atoms.shape[1]
+    n, d = len(rows), coder.generator.n_components
     moments, residual, active, size = RunningMoments(rows.n_features), 0.0, 0, 0.0
     fired = torch.zeros(d, dtype=torch.bool, device=device)
     for chunk in chunks(rows, 4096):

@@ -48,8 +48,8 @@ class BFloat16(Precision):
 
 
 class Float16(Precision):
-    """Networks in float16. The loss is multiplied by a factor that keeps small gradients from vanishing; where a gradient
-    overflows, the step is left out and the factor halved; after 2000 good steps it doubles."""
+    """Networks in float16. The loss is multiplied by a factor that keeps small gradients from vanishing; where a
+    gradient overflows, the step is left out and the factor halved; after 2000 good steps it doubles."""
 
     def __init__(self, device: torch.device | str = "cuda", first_scale: float = 2.0**16):
         self.scaler = torch.amp.GradScaler(torch.device(device).type, init_scale=first_scale)

@@ -30,7 +30,7 @@ class Recipe:
     optimizer: Callable[..., Optimizer]
     groups: Mapping[str, GroupRecipe]  # keys as in Coder.parameter_groups
     clip_norm: float | None = None
-    augment: Augmentation = AsItIs()
+    augment: Augmentation = field(default_factory=AsItIs)
     log_every: int = 50
     save_every: int = 1000
 

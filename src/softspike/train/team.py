@@ -1,4 +1,4 @@
-"""The processes that train one model together: each takes its slice of every batch, and they agree on everything else."""
+"""The processes that train one model together: each takes its slice of every batch, and they agree on the rest."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -15,8 +15,8 @@ __all__ = ["Alone", "Processes", "Team"]
 class Team:
     """What the loop asks of its companions. This one is a single process: everything is already agreed on.
 
-    The rows of a step, and their flips, are functions of (seed, step) for the *whole* batch, of which each process takes
-    its slice; the noise of its samples is a function of (seed, step, rank).
+    The rows of a step, and their flips, are functions of (seed, step) for the *whole* batch, of which each process
+    takes its slice; the noise of its samples is a function of (seed, step, rank).
     """
 
     rank, size = 0, 1
@@ -37,7 +37,7 @@ class Team:
         """Replace each gradient by its mean over processes, the gradient of the mean loss of the whole batch."""
 
     def follow(self, tensors: Iterable[Tensor]) -> None:
-        """Called after each step with what no optimiser moves (levels, prices, running statistics): take the leader's."""
+        """Called after each step with what no optimiser moves (levels, prices, statistics): take the leader's."""
 
     def mean(self, values: Tensor) -> Tensor:
         """The mean over processes."""
@@ -55,8 +55,8 @@ class Processes(Team):
     """The processes of an initialised torch.distributed group. Use with `torchrun`; see `softspike.launch`.
 
     Batch normalisation takes its statistics over the whole batch (`softspike.layers.BatchNorm`), so N processes compute
-    the gradient that one would on the joined batch, given the same noise. What a coder keeps from batch to batch besides
-    (levels, prices, noise variance) is the leader's, from its slice.
+    the gradient that one would on the joined batch, given the same noise. What a coder keeps from batch to batch
+    besides (levels, prices, noise variance) is the leader's, from its slice.
     """
 
     def __init__(self) -> None:
