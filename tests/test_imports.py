@@ -31,7 +31,7 @@ ARROW = [
     ["report"],
     ["run"],
     ["methods"],
-    ["parameters"],
+    ["parameters", "choices"],
     ["fitting"],
     ["stream", "inference", "reproduce"],
     ["estimator"],

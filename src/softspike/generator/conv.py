@@ -1,6 +1,7 @@
 """The convolutional generators of the paper's deep study, for square images of other sizes too."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -61,7 +62,7 @@ class ConvGenerator(Generator):
 
     def forward(self, z: Tensor) -> Tensor:
         x = self._first_map(z)
-        for convolution, norm in zip(self.convolutions, self.norms, strict=False):
+        for convolution, norm in self._hidden():
             x = norm(convolution(x)).relu_()
         # In float32: bfloat16 has nothing between 0.996 and 1.
         logits = self.convolutions[-1](x).to(z.dtype)
@@ -71,9 +72,13 @@ class ConvGenerator(Generator):
     def preview(self, z: Tensor) -> Tensor:
         """x̂ by the running statistics, without gradient; the generator stays as it is."""
         x = self._first_map(z)
-        for convolution, norm in zip(self.convolutions, self.norms, strict=False):
+        for convolution, norm in self._hidden():
             x = norm.settled(convolution(x)).relu_()
         return as_rows(self.convolutions[-1](x)).sigmoid_().unflatten(0, z.shape[:-1])
+
+    def _hidden(self) -> Iterator[tuple[nn.Module, BatchNorm]]:
+        """The convolutions that are normalised: all but the last."""
+        return zip(self.convolutions, cast(Iterable[BatchNorm], self.norms), strict=False)
 
     def _first_map(self, z: Tensor) -> Tensor:
         """(…, d) → (N, channels, size, size), all codes in one batch."""

@@ -14,7 +14,7 @@ from softspike.methods.paper import gaussian, laplacian, plain, spike_and_slab, 
 from softspike.methods.plan import Built, Plan, adam_recipe
 from softspike.threshold import CentredSoft, ShiftedSoft
 
-__all__ = ["METHODS", "POSITIVE_METHODS", "build", "composed", "method_named"]
+__all__ = ["DEEP_METHODS", "METHODS", "POSITIVE_METHODS", "build", "composed", "method_named"]
 
 METHODS: dict[str, Callable[[Plan], Built]] = {
     "hard-gaussian": hard_gaussian,
@@ -37,9 +37,14 @@ POSITIVE_METHODS = frozenset({"hard-gaussian", "fista", "topk", "batchtopk", "ju
 DEEP_METHODS = frozenset(METHODS) - {"hard-gaussian", "fista", "topk", "batchtopk", "jumprelu"}
 
 
-def method_named(name: str, positive: bool = False) -> Callable[[Plan], Built]:
+def method_named(name: str, positive: bool = False, deep: bool = False) -> Callable[[Plan], Built]:
     """The builder of that name; an unknown name is answered with the nearest known one."""
     if name in METHODS:
+        if deep and name not in DEEP_METHODS:
+            can = ", ".join(sorted(DEEP_METHODS))
+            raise ValueError(
+                f"method {name!r} needs a dictionary, but a deep generator was asked for; use one of: {can}"
+            )
         if positive and name not in POSITIVE_METHODS:
             can = ", ".join(sorted(POSITIVE_METHODS))
             raise ValueError(f"positive is True, but the codes of method {name!r} are signed; use one of: {can}")

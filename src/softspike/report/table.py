@@ -36,12 +36,14 @@ def summary_lines(summary: Summary, target: float | None, rivals: Baselines | No
         ("explained variance", f"{summary.explained_variance:.3f}", "0 is the mean, 1 is everything"),
         ("active components", f"{summary.active:.2f} of {summary.n_components}", asked),
         ("dead components", str(summary.dead), f"never active on {summary.n_samples} samples"),
-        ("sparse-coding loss", f"{summary.loss:.1f}", f"coding nothing costs {summary.loss_of_zero:.1f}"),
     ]
+    if rivals is None or rivals.omp is not None:
+        lines.append(("sparse-coding loss", f"{summary.loss:.1f}", f"coding nothing costs {summary.loss_of_zero:.1f}"))
+    else:
+        lines.append(("mean squared error", f"{summary.error:.5f}", "per pixel"))
     if rivals:
         note = f"same mean count, {rivals.n_samples} samples"
-        lines += [
-            ("baseline: OMP, same dictionary", f"{rivals.omp:.3f}", note),
-            ("baseline: principal components", f"{rivals.pca:.3f}", note),
-        ]
+        if rivals.omp is not None:
+            lines.append(("baseline: OMP, same dictionary", f"{rivals.omp:.3f}", note))
+        lines.append(("baseline: principal components", f"{rivals.pca:.3f}", note))
     return lines

@@ -3,7 +3,7 @@
 from softspike.train.augment import AsItIs, Augmentation, Mirrored
 from softspike.train.loop import Diverged, Observer, Progress, train
 from softspike.train.order import batch_rows, step_flips, step_random
-from softspike.train.precision import BFloat16, Float16, FullPrecision, Precision
+from softspike.train.precision import BFloat16, Float16, FullPrecision, Precision, automatic_precision
 from softspike.train.recipe import GroupRecipe, Recipe
 from softspike.train.replicas import train_replicas
 from softspike.train.state import pack, unpack
@@ -25,6 +25,7 @@ __all__ = [
     "Progress",
     "Recipe",
     "Team",
+    "automatic_precision",
     "batch_rows",
     "pack",
     "step_flips",

@@ -6,7 +6,9 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-__all__ = ["BFloat16", "Float16", "FullPrecision", "Precision"]
+from softspike.generator import Generator, LinearGenerator
+
+__all__ = ["BFloat16", "Float16", "FullPrecision", "Precision", "automatic_precision"]
 
 
 class Precision:
@@ -76,3 +78,12 @@ class Float16(Precision):
             own = self.scaler.state_dict()
             tracker = int(state["_growth_tracker"])
             self.scaler.load_state_dict({**own, "scale": float(state["scale"]), "_growth_tracker": tracker})
+
+
+def automatic_precision(generator: Generator, device: torch.device) -> Precision:
+    """For deep generators on a GPU bfloat16 where it has it, float16 where not; float32 in all other cases."""
+    if device.type != "cuda" or isinstance(generator, LinearGenerator):
+        return FullPrecision()
+    if torch.cuda.is_bf16_supported(including_emulation=False):
+        return BFloat16()
+    return Float16(device)
