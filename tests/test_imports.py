@@ -35,6 +35,7 @@ ARROW = [
     ["fitting"],
     ["stream", "inference", "reproduce"],
     ["estimator"],
+    ["launch"],
     ["jobs"],
     ["cli"],
     ["__main__"],

@@ -335,6 +335,11 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             )
         return found
 
+    @property
+    def image_shape_(self) -> tuple[int, ...] | None:
+        """The shape of the images that a deep generator was built for."""
+        return self._image_shape
+
     def _plan(self, n_features: int) -> Plan:
         d = self._n_components(n_features)
         return Plan(

@@ -23,16 +23,21 @@ from softspike.data import (
 )
 from softspike.estimator import SparseCoder
 from softspike.fitting import Checkpoint
+from softspike.generator import LinearGenerator
+from softspike.launch import team_of
 from softspike.metric import baselines, summarise
+from softspike.metric.sampled import draws, sampled_errors
+from softspike.model import VariationalCoder
+from softspike.report.deep import save_estimated_dictionary, save_reconstructions
 from softspike.report.figure import save_dictionary
-from softspike.report.progress import progress_shown
-from softspike.report.table import print_table, summary_lines
+from softspike.report.progress import decoding_shown, progress_shown
+from softspike.report.table import print_table, sampled_lines, summary_lines
 from softspike.run import RunFolder, write_atomically
-from softspike.train import Diverged, Progress
+from softspike.train import Alone, Diverged, Progress, Team
 
 __all__ = ["demo_job", "encode_job", "evaluate_job", "train_job"]
 
-_BASELINE_ROWS, _SUMMARY_ROWS, _USAGE_ROWS = 2000, 20_000, 2000
+_BASELINE_ROWS, _SUMMARY_ROWS, _USAGE_ROWS, _DICTIONARY_ROWS = 2000, 20_000, 2000, 5000
 
 
 def demo_job(out: Path, steps: int | None, seed: int, device: str) -> None:
@@ -61,28 +66,40 @@ def train_job(
     checkpoint_every: int,
 ) -> None:
     """Train on a file, or go on with a run that stopped. Nothing is written before everything given is checked."""
+    with team_of(parameters.get("device", "auto")) as (team, device):
+        _train_with(team, data, out, {**parameters, "device": device}, key, resume, checkpoint_every)
+
+
+def _train_with(
+    team: Team,
+    data: Path,
+    out: Path,
+    parameters: dict[str, Any],
+    key: str | None,
+    resume: bool,
+    checkpoint_every: int,
+) -> None:
+    """Every process of the team trains; the leader alone reads and writes the run folder, and prints."""
     run = RunFolder(out)
-    stored = run.config() if resume else {}
+    stored = team.handed_out(lambda: run.config() if resume else {})
     if not resume:
-        run.refuse_if_taken()
+        team.handed_out(run.refuse_if_taken)
     if checkpoint_every < 1:
         raise ValueError(
             f"--checkpoint-every is {checkpoint_every}, expected a whole number ≥ 1; leave it out for 1000"
         )
     given = {name: value for name, value in parameters.items() if name != "device"}
-    device = parameters.get("device", "auto")  # a run may go on elsewhere than it began
+    device = parameters["device"]  # a run may go on elsewhere than it began
     coder = _coder({"random_state": 0, **_continued(given, stored), "device": device})
-    rows = read_rows(data, key)
+    rows = team.leader_first(lambda: _read(data, key))
     standardiser = coder.check(rows)
     source = {"name": str(data), "key": key, "image_shape": rows.image_shape, "fingerprint": _fingerprint(rows)}
-    if not resume:
-        run.create({**coder.config(), "data": source})
-    elif stored.get("data", {}).get("fingerprint") != source["fingerprint"]:
+    if resume and stored.get("data", {}).get("fingerprint") != source["fingerprint"]:
         raise ValueError(f"{data} is not the data that {out} was trained on; --resume needs the same rows")
-    else:
-        run.lock()
-    _train(coder, rows, standardiser, run, checkpoint_every, resume)
-    _finish(coder, _some(rows), run, "training rows")
+    team.handed_out(lambda: _claim(run, None if resume else {**coder.config(), "data": source}))
+    _train(coder, rows, standardiser, run, checkpoint_every, resume, team)
+    if team.leads:
+        _finish(coder, _some(rows), run, "training rows")
 
 
 def encode_job(run: Path, data: Path, out: Path, key: str | None, device: str) -> None:
@@ -130,7 +147,7 @@ def _continued(parameters: dict[str, Any], stored: dict[str, Any]) -> dict[str, 
 def _loaded(run: Path, data: Path, key: str | None, device: str) -> tuple[SparseCoder, Rows]:
     """A trained coder and rows that it can code."""
     coder = SparseCoder.load(run, device=device)
-    rows = read_rows(data, key)
+    rows = _read(data, key)
     if rows.n_features != coder.n_features_in_:
         raise ValueError(
             f"{data} has {rows.n_features} features, {run} was trained on {coder.n_features_in_}; "
@@ -147,15 +164,18 @@ def _train(
     run: RunFolder,
     checkpoint_every: int = 1000,
     resume: bool = False,
+    team: Team = Alone(),
 ) -> None:
-    found = run.last_checkpoint() if resume else None
+    found = team.handed_out(lambda: run.last_checkpoint() if resume else None)
     start = Checkpoint(*found) if found else None
-    run.drop_metrics_after(start.step if start else 0)
+    if team.leads:
+        run.drop_metrics_after(start.step if start else 0)
     try:
-        with progress_shown(True) as shown:
+        with progress_shown(team.leads) as shown:
             coder.fit_rows(
-                rows, standardiser=standardiser, observers=[_Log(run), *shown], on_checkpoint=run.save_checkpoint,
-                checkpoint_every=checkpoint_every, resume=start,
+                rows, standardiser=standardiser, observers=[_Log(run), *shown] if team.leads else [],
+                on_checkpoint=run.save_checkpoint if team.leads else None, checkpoint_every=checkpoint_every,
+                resume=start, team=team,
             )  # fmt: skip
     except Diverged as error:
         good = run.checkpoints()
@@ -170,11 +190,37 @@ def _finish(coder: SparseCoder, rows: Rows, run: RunFolder, what: str) -> None:
     run.write_json("config.json", {**config, **coder.config(), "data": config["data"]})
     summary, lines = _figures(coder, rows)
     run.write_json("summary.json", {"on": what, **summary})
+    if not isinstance(coder.coder_.generator, LinearGenerator):
+        _draw_deep(coder, rows, run)
+        print_table(f"{run.path} on {what}", lines)
+        print(f"wrote {run.path}/model.safetensors, metrics.jsonl, summary.json, reconstructions.png, dictionary.png")
+        return
     shape = config["data"].get("image_shape")
     usage = coder.activation_probability(rows.take(torch.arange(min(len(rows), _USAGE_ROWS))).numpy()).mean(0)
     save_dictionary(run.path / "dictionary.png", coder.components_, tuple(shape) if shape else None, usage)
     print_table(f"{run.path} on {what}", lines)
     print(f"wrote {run.path}/model.safetensors, metrics.jsonl, summary.json, dictionary.png")
+
+
+def _draw_deep(coder: SparseCoder, rows: Rows, run: RunFolder) -> None:
+    """Reconstructions, and the dictionary that least squares reads from codes."""
+    model, shape, device = coder.coder_, coder.image_shape_, coder.standardiser_.mean.device
+    assert isinstance(model, VariationalCoder)
+    first = next(draws(model, rows, coder.n_samples, device=device))
+    save_reconstructions(run.path / "reconstructions.png", model, first, shape)
+    few = SubsetRows(rows, _spread(len(rows), _DICTIONARY_ROWS))
+    codes = torch.from_numpy(coder.inference_.codes(few).toarray())
+    save_estimated_dictionary(run.path / "dictionary.png", few.take(torch.arange(len(few))), codes, shape)
+
+
+def _claim(run: RunFolder, config: dict[str, Any] | None) -> None:
+    """The folder for this process alone: a new run's, or that of the run that goes on."""
+    run.lock() if config is None else run.create(config)
+
+
+def _read(data: Path, key: str | None) -> Any:
+    with decoding_shown() as watch:
+        return read_rows(data, key, watch)
 
 
 def _figures(coder: SparseCoder, rows: Rows) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
@@ -184,7 +230,12 @@ def _figures(coder: SparseCoder, rows: Rows) -> tuple[dict[str, Any], list[tuple
     few = standard.take(torch.arange(min(len(rows), _BASELINE_ROWS))).to(device)
     rivals = baselines(coder.coder_, few, summary.active)
     figures = {**summary._asdict(), "baselines": rivals._asdict(), "target_active": coder.target_active_}
-    return figures, summary_lines(summary, coder.target_active_, rivals)
+    lines = summary_lines(summary, coder.target_active_, rivals)
+    if rivals.omp is None and isinstance(coder.coder_, VariationalCoder):
+        sampled = sampled_errors(coder.coder_, standard, coder.n_samples, device=device)
+        figures["sampled"] = sampled._asdict()
+        lines += sampled_lines(sampled)
+    return figures, lines
 
 
 def _some(rows: Rows) -> Rows:

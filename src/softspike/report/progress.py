@@ -2,13 +2,13 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from softspike.train import Observer, Progress
 
-__all__ = ["PlainLines", "ProgressBar", "progress_shown"]
+__all__ = ["PlainLines", "ProgressBar", "decoding_shown", "progress_shown"]
 
 _FIGURES = "unexplained {task.fields[error]:.3f} · active {task.fields[active]:.1f} · loss {task.fields[loss]:.4f}"
 
@@ -86,3 +86,19 @@ class PlainLines:
             )  # fmt: skip
 
     def saved(self, progress: Progress) -> None: ...
+
+
+@contextmanager
+def decoding_shown() -> Iterator[Callable[[int, int], None] | None]:
+    """For the reading of image sets: a bar on a terminal, nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("decoding images, once"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("decoding", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

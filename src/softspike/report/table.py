@@ -3,9 +3,10 @@
 import sys
 from collections.abc import Iterable
 
-__all__ = ["print_table", "summary_lines"]
-
 from softspike.metric import Baselines, Summary
+from softspike.metric.sampled import Sampled
+
+__all__ = ["print_table", "sampled_lines", "summary_lines"]
 
 Line = tuple[str, str, str]  # what, value, what to compare it with
 
@@ -47,3 +48,11 @@ def summary_lines(summary: Summary, target: float | None, rivals: Baselines | No
             lines.append(("baseline: OMP, same dictionary", f"{rivals.omp:.3f}", note))
         lines.append(("baseline: principal components", f"{rivals.pca:.3f}", note))
     return lines
+
+
+def sampled_lines(sampled: Sampled) -> list[Line]:
+    """What draws from the posterior reach."""
+    return [
+        (f"error of the best of {sampled.n_samples} draws", f"{sampled.best:.5f}", f"{sampled.active:.1f} active"),
+        ("error of one draw", f"{sampled.one:.5f}", "mean squared, per pixel"),
+    ]

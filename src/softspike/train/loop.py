@@ -69,8 +69,7 @@ def train(
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     steered = _others(coder, parameters)
     unchecked: list[Tensor] = []  # losses since the last check, left on the device
-    team.join(coder)
-    with _training(coder, device):
+    with team.joined(coder), _training(coder, device):
         for step in range(start, recipe.n_steps):
             chosen = team.share(batch_rows(seed, step, len(rows), recipe.batch_size))
             x = recipe.augment(rows.take(chosen).to(device, non_blocking=True), seed, step, team)

@@ -1,7 +1,8 @@
 """The processes that train one model together: each takes its slice of every batch, and they agree on the rest."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -10,6 +11,8 @@ from torch import Tensor, nn
 from softspike.layers import BatchNorm
 
 __all__ = ["Alone", "Processes", "Team"]
+
+Thing = TypeVar("Thing")
 
 
 class Team:
@@ -30,8 +33,10 @@ class Team:
         """This process's slice of what belongs to the whole batch, (B, …) → (B/N, …)."""
         return batch
 
-    def join(self, model: nn.Module) -> None:
-        """Called once before training: everyone starts from the leader's tensors."""
+    @contextmanager
+    def joined(self, model: nn.Module) -> Iterator[None]:
+        """Inside, everyone has the leader's tensors, and batch norm sees the whole batch."""
+        yield
 
     def average_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         """Replace each gradient by its mean over processes, the gradient of the mean loss of the whole batch."""
@@ -43,8 +48,13 @@ class Team:
         """The mean over processes."""
         return values
 
-    def wait(self) -> None:
-        """Until all have come here."""
+    def handed_out(self, make: Callable[[], Thing]) -> Thing:
+        """What the leader made, on every process, or its error; only the leader needs to see the disk."""
+        return make()
+
+    def leader_first(self, make: Callable[[], Thing]) -> Thing:
+        """What each made for itself, after the leader: the others find what it left in a cache."""
+        return make()
 
 
 class Alone(Team):
@@ -70,12 +80,17 @@ class Processes(Team):
             )
         return batch.chunk(self.size)[self.rank]
 
-    def join(self, model: nn.Module) -> None:
-        for tensor in (*model.parameters(), *model.buffers()):
-            dist.broadcast(tensor.data, src=0)
-        for module in model.modules():
-            if isinstance(module, BatchNorm):
-                module.mean_over_ranks, module.n_ranks = _MeanOverRanks.apply, self.size
+    @contextmanager
+    def joined(self, model: nn.Module) -> Iterator[None]:
+        self.follow([*(parameter.data for parameter in model.parameters()), *model.buffers()])
+        norms = [module for module in model.modules() if isinstance(module, BatchNorm)]
+        for norm in norms:
+            norm.mean_over_ranks, norm.n_ranks = _MeanOverRanks.apply, self.size
+        try:
+            yield
+        finally:
+            for norm in norms:
+                norm.mean_over_ranks, norm.n_ranks = None, 1
 
     def average_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
@@ -97,8 +112,22 @@ class Processes(Team):
         dist.all_reduce(total)
         return total / self.size
 
-    def wait(self) -> None:
-        dist.barrier()
+    def handed_out(self, make: Callable[[], Thing]) -> Thing:
+        box: list[Any] = [None, None]  # what was made, or what went wrong
+        if self.leads:
+            try:
+                box[0] = make()
+            except (ValueError, OSError) as error:
+                box[1] = error
+        dist.broadcast_object_list(box, src=0, device=torch.device("cpu"))
+        if box[1] is not None:
+            raise box[1]
+        return box[0]
+
+    def leader_first(self, make: Callable[[], Thing]) -> Thing:
+        made: list[Thing] = []
+        self.handed_out(lambda: made.append(make()))
+        return made[0] if made else make()
 
 
 def _joined(tensors: list[Tensor]) -> Tensor:
