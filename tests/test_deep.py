@@ -93,7 +93,7 @@ def test_it_is_an_estimator():
 def test_components_of_a_deep_model_are_refused_with_a_hint():
     fitted = coder().fit(X)
     assert not hasattr(fitted, "components_")
-    with pytest.raises(AttributeError, match="a deep generator has no components; .*estimated_dictionary"):
+    with pytest.raises(AttributeError, match=r"a deep generator has no components; .*estimated_dictionary"):
         fitted.components_  # noqa: B018
 
 

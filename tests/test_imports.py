@@ -35,8 +35,8 @@ ARROW = [
     ["fitting"],
     ["stream", "inference", "reproduce"],
     ["estimator"],
-    ["launch"],
-    ["jobs"],
+    ["launch", "looking"],
+    ["jobs", "inspecting"],
     ["cli"],
     ["__main__"],
 ]

@@ -174,6 +174,25 @@ def evaluate(run: Run, data: Data, key: Key = None, device: Device = "auto") -> 
         evaluate_job(run, data, key, device)
 
 
+@app.command()
+def inspect(
+    run: Run,
+    data: Data,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write (default: RUN/inspect).")] = None,
+    beside: Annotated[
+        list[Path] | None, typer.Option("--with", help="A further run to show reconstructions of.")
+    ] = None,
+    components: Annotated[str | None, typer.Option(help="Components to lead through their range, as in 3,17.")] = None,
+    key: Key = None,
+    device: Device = "auto",
+) -> None:
+    """Draw what the components of a trained coder stand for, by its codes of DATA."""
+    with _plain_errors():
+        from softspike.inspecting import inspect_job
+
+        inspect_job(run, data, out, key, beside or (), components, device)
+
+
 @data_app.command()
 def olshausen(path: Annotated[Path, typer.Argument(help="IMAGES.mat or an npy of the ten whitened images.")]) -> None:
     """Say where the whitened Olshausen–Field images come from, and verify a file of them."""

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from softspike.generator import Generator
 
-__all__ = ["Coder", "Loss"]
+__all__ = ["Coder", "Loss", "Trainable"]
 
 
 class Loss(NamedTuple):
@@ -20,17 +20,31 @@ class Loss(NamedTuple):
     active: Tensor  # mean number of non-zero components
 
 
-class Coder(nn.Module, ABC):
+class Trainable(nn.Module, ABC):
+    """What the loop needs of a model."""
+
+    @abstractmethod
+    def loss(self, x: Tensor, step: int, random: Random | None = None) -> Loss:
+        """What one training step minimises."""
+
+    def before_step(self) -> None:
+        """Called before each optimiser step, when gradients are there."""
+
+    def after_step(self, step: int) -> None:
+        """Called after each optimiser step, without gradients."""
+
+    def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
+        """The parameters by role."""
+        return {"inference": list(self.parameters())}
+
+
+class Coder(Trainable):
     """x → z → x̂. Time is an argument: `loss` takes the step, and the step's own random numbers.
 
     x is (B, D); images are rows too, flattened in the order (height, width, channel).
     """
 
     generator: Generator
-
-    @abstractmethod
-    def loss(self, x: Tensor, step: int, random: Random | None = None) -> Loss:
-        """What one training step minimises."""
 
     @abstractmethod
     def code(self, x: Tensor) -> Tensor:
@@ -52,11 +66,9 @@ class Coder(nn.Module, ABC):
         """Make codes of x have `mean_active` non-zeros on (weighted) average; a pull below 1 goes part of the way."""
 
     def before_step(self) -> None:
-        """Called before each optimiser step, when gradients are there."""
         self.generator.project_gradient()
 
     def after_step(self, step: int) -> None:
-        """Called after each optimiser step, without gradients."""
         self.generator.constrain()
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:

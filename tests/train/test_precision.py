@@ -12,6 +12,7 @@ from softspike.fitting import Checkpoint
 from softspike.generator import ConvGenerator, Dictionary
 from softspike.methods import ConvNetworks, Plan, build, method_named
 from softspike.objective import BestOfPlain
+from softspike.schedule import Constant
 from softspike.train import BFloat16, Float16, FullPrecision, Recipe, automatic_precision
 
 PIXELS, _ = shapes(80)
@@ -53,7 +54,7 @@ def test_scoring_without_gradient_takes_none_away():
     """Autocast may keep lowered weights of the scoring pass, which has no gradient: the winner's pass needs its own."""
     _, plain = gradients(model(), FullPrecision())
     _, lowered = gradients(model(), BFloat16())
-    for name, gradient in plain.items():
+    for name in plain:
         assert lowered[name] is not None, name
         assert bool(lowered[name].isfinite().all())
     # The same direction: bfloat16 has 8 bits, and another winner now and then.
@@ -110,7 +111,7 @@ def test_on_a_gpu_deep_models_train_in_mixed_precision():
 
 
 def test_recipe_of_the_paper():
-    plan = Plan(64, 6, 0.2, 100, 16, networks=ConvNetworks((8, 8)))
+    plan = Plan(64, 6, 0.2, 100, 16, networks=ConvNetworks((8, 8), rate=Constant(3e-4)))
     built = build(method_named("gaussian"), plan, 0)
     optimizer = built.recipe.build(built.coder.parameter_groups())
     assert isinstance(built.recipe, Recipe)

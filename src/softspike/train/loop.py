@@ -8,7 +8,7 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.optim import Optimizer
 
-from softspike.coder import Coder, Loss
+from softspike.coder import Loss, Trainable
 from softspike.data import Rows
 from softspike.train.order import batch_rows, step_random
 from softspike.train.precision import FullPrecision, Precision
@@ -27,7 +27,7 @@ class Progress(NamedTuple):
     step: int  # steps done
     n_steps: int
     loss: Loss  # of the last step, over all processes
-    coder: Coder
+    coder: Trainable
     optimizer: Optimizer
 
 
@@ -51,7 +51,7 @@ class Diverged(RuntimeError):
 
 
 def train(
-    coder: Coder,
+    coder: Trainable,
     rows: Rows,
     recipe: Recipe,
     *,
@@ -100,7 +100,7 @@ def train(
 
 
 @contextmanager
-def _training(coder: Coder, device: torch.device) -> Iterator[None]:
+def _training(coder: Trainable, device: torch.device) -> Iterator[None]:
     """Batch norm learns inside and is settled outside; cuDNN may try its algorithms, as the shapes never change."""
     before = torch.backends.cudnn.benchmark
     torch.backends.cudnn.benchmark = before or device.type == "cuda"
@@ -112,7 +112,7 @@ def _training(coder: Coder, device: torch.device) -> Iterator[None]:
         torch.backends.cudnn.benchmark = before
 
 
-def _others(coder: Coder, optimised: list[nn.Parameter]) -> list[Tensor]:
+def _others(coder: Trainable, optimised: list[nn.Parameter]) -> list[Tensor]:
     """The tensors of a coder that no optimiser moves."""
     own = {id(parameter) for parameter in optimised}
     return [*coder.buffers(), *(p.data for p in coder.parameters() if id(p) not in own)]
@@ -126,14 +126,14 @@ def _tell(observers: Sequence[Observer], progress: Progress, logging: bool, savi
             observer.saved(progress)
 
 
-def _loss(coder: Coder, x: Tensor, step: int, random: Generator) -> Loss:
+def _loss(coder: Trainable, x: Tensor, step: int, random: Generator) -> Loss:
     try:
         return coder.loss(x, step, random)
     except torch.linalg.LinAlgError as error:  # a solver met weights that are no longer finite
         raise Diverged(step + 1, f"the loss is not finite ({str(error).splitlines()[0]})") from error
 
 
-def _check(loss: Loss, totals: Tensor, coder: Coder, done: int) -> None:
+def _check(loss: Loss, totals: Tensor, coder: Trainable, done: int) -> None:
     """Raise Diverged with the first bad step. Called before anything is logged or saved, so what is saved is good."""
     finite = totals.isfinite()
     if not bool(finite.all()):
