@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Generator", "LinearGenerator"]
+__all__ = ["Generator", "LinearGenerator", "atoms_of"]
 
 
 class Generator(nn.Module, ABC):
@@ -66,3 +66,10 @@ class LinearGenerator(Generator):
 
     def forward(self, z: Tensor) -> Tensor:
         return z @ self.atoms.T
+
+
+def atoms_of(generator: Generator) -> Tensor:
+    """A, (D, d), without gradient; TypeError for a generator that has none."""
+    if not isinstance(generator, LinearGenerator):
+        raise TypeError(f"a {type(generator).__name__} has no atoms; give a coder with a linear generator")
+    return generator.atoms.detach()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from softspike.coder import Coder
+from softspike.generator import atoms_of
 from softspike.metric import used_components
 from softspike.report.figure import save_dictionary
 from softspike.report.grid import Grid
@@ -25,7 +26,7 @@ class Dictionaries(Table1):
     name, title, kind = "dictionaries", "The learned dictionaries", "dictionary"
 
     def measure(self, coder: Coder, cell: Cell, data: Data, setting: Setting) -> Mapping[str, Any]:
-        atoms = coder.generator.atoms.detach()
+        atoms = atoms_of(coder.generator)
         norms = atoms.norm(dim=0)
         unit = atoms[:, norms > 0] / norms[norms > 0]
         cosines = (unit.T @ unit).abs().fill_diagonal_(0)
