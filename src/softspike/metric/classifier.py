@@ -51,12 +51,12 @@ class AttributeClassifier(Trainable):
 
     @torch.no_grad()
     def accuracy(self, rows: Rows, labels: Labels) -> float:
-        """The share of attributes named rightly."""
-        device, right = self.head.weight.device, 0
-        truth = torch.from_numpy(labels.values)
-        for numbers in torch.arange(len(rows)).split(_CHUNK):
-            right += int(((self(rows.take(numbers).to(device)) > 0).cpu() == truth[numbers]).sum())
-        return right / truth.numel()
+        """The share of attributes named rightly; of images, where each has exactly one attribute, its class."""
+        device, truth = self.head.weight.device, torch.from_numpy(labels.values)
+        odds = torch.cat([self(rows.take(part).to(device)).cpu() for part in torch.arange(len(rows)).split(_CHUNK)])
+        if bool((truth.sum(1) == 1).all()):
+            return float((odds.argmax(1) == truth.int().argmax(1)).double().mean())
+        return float(((odds > 0) == truth).double().mean())
 
 
 class _Labelled:
