@@ -103,7 +103,7 @@ def line(setting: NetSetting, times: np.ndarray, peak: list[float]) -> tuple[str
     ours, theirs = np.median(times, axis=0)
     ratios = times[:, 1] / times[:, 0]
     low, high = np.quantile(ratios, [0.25, 0.75])
-    target = f", target {setting.target_ms:g} ms" if setting.target_ms else ""
+    target = f", target {setting.target_ms:g} ms" if setting.target_ms and torch.cuda.is_available() else ""
     figures = (
         f"ours {ours:.2f} ms{target}, straightforward {theirs:.2f} ms; half of the ratios in {low:.2f} to {high:.2f}; "
         f"peak memory {peak[0]:.2f} and {peak[1]:.2f} GiB"

@@ -34,8 +34,13 @@ class Generator(nn.Module, ABC):
 
     @torch.no_grad()
     def preview(self, z: Tensor) -> Tensor:
-        """x̂ without gradient, each code for itself: what samples are compared by. Leaves the generator as it is."""
+        """x̂ without gradient, each code for itself. Leaves the generator as it is."""
         return self(z)
+
+    @torch.no_grad()
+    def errors(self, x: Tensor, z: Tensor) -> Tensor:
+        """mean over features of (x − x̂)², (J, B), by the preview of codes (J, B, d): what samples are compared by."""
+        return (x - self.preview(z)).square().mean(-1)
 
     def penalty(self) -> Tensor | float:
         """Added to ½‖x − x̂‖², a scalar; 0 where nothing is to be bounded."""

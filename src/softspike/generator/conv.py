@@ -1,6 +1,8 @@
 """The convolutional generators of the paper's deep study, for square images of other sizes too."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from importlib.util import find_spec
 from typing import cast
 
 import torch
@@ -71,10 +73,22 @@ class ConvGenerator(Generator):
     @torch.no_grad()
     def preview(self, z: Tensor) -> Tensor:
         """x̂ by the running statistics, without gradient; the generator stays as it is."""
+        return self._preview_logits(z, fused=False).sigmoid_()
+
+    @torch.no_grad()
+    def errors(self, x: Tensor, z: Tensor) -> Tensor:
+        """As the preview's; on a GPU through kernels that read every map once."""
+        if not (x.is_cuda and z.ndim == 3 and x.dtype == torch.float32 and _has_kernels()):
+            return super().errors(x, z)
+        from softspike.kernels.scoring import squared_errors
+
+        return squared_errors(x, self._preview_logits(z, fused=True))
+
+    def _preview_logits(self, z: Tensor, fused: bool) -> Tensor:
         x = self._first_map(z)
         for convolution, norm in self._hidden():
-            x = norm.settled(convolution(x)).relu_()
-        return as_rows(self.convolutions[-1](x)).sigmoid_().unflatten(0, z.shape[:-1])
+            x = norm.settled_relu_(convolution(x)) if fused else norm.settled(convolution(x)).relu_()
+        return as_rows(self.convolutions[-1](x)).unflatten(0, z.shape[:-1])
 
     def _hidden(self) -> Iterator[tuple[nn.Module, BatchNorm]]:
         """The convolutions that are normalised: all but the last."""
@@ -84,6 +98,12 @@ class ConvGenerator(Generator):
         """(…, d) → (N, channels, size, size), all codes in one batch."""
         channels, size = self.start
         return self.affine(z.flatten(0, -2)).relu_().view(-1, size, size, channels).permute(0, 3, 1, 2)
+
+
+@cache
+def _has_kernels() -> bool:
+    """Builds of torch for a GPU bring Triton on most systems, not on all."""
+    return find_spec("triton") is not None
 
 
 def _layers(shape: ImageShape) -> list[tuple[int, int, int, int]]:

@@ -38,6 +38,17 @@ class BatchNorm(nn.BatchNorm2d):
         return nn.functional.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
 
     @torch.no_grad()
+    def settled_relu_(self, x: Tensor) -> Tensor:
+        """relu(settled(x)) in one kernel, in place where x is channels-last already; on a GPU, without gradient."""
+        from softspike.kernels.scoring import affine_relu_
+
+        assert self.running_mean is not None
+        assert self.running_var is not None
+        scale = self.weight * torch.rsqrt(self.running_var + self.eps)
+        x = x.contiguous(memory_format=torch.channels_last)
+        return affine_relu_(x, scale, self.bias - self.running_mean * scale)
+
+    @torch.no_grad()
     def _follow(self, mean: Tensor, variance: Tensor, n_here: int) -> None:
         """As BatchNorm2d does it: the unbiased variance, at the given momentum."""
         assert self.running_mean is not None
