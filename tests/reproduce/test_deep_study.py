@@ -3,9 +3,10 @@
 import json
 import re
 
+import numpy as np
 import pytest
 from command import softspike
-from pictures import write_mnist, write_parquet
+from pictures import ATTRIBUTES, shapes, write_mnist, write_parquet
 from PIL import Image
 
 from softspike.methods.published import EQUATIONS, SCRIPTS
@@ -65,6 +66,27 @@ def test_the_page_is_written_from_the_files(folder):
     for picture in named:
         with Image.open(folder / "docs" / picture) as image:
             image.load()
+
+
+def test_faces_from_archives(folder):
+    """train.npz and test.npz of bytes, labels and their names; 64×64 colour images."""
+    (folder / "faces").mkdir()
+    for seed, part in enumerate(("train", "test")):
+        images, classes = shapes(20, 64, channels=3, seed=seed)
+        truth = classes[:, None] == np.arange(3)
+        np.savez(folder / f"faces/{part}.npz", images=images, labels=truth, names=np.array(ATTRIBUTES))
+    words = ["reproduce", "celeba", "--data", "faces", "--quick", "--shares", "none", "-o", "celeba"]
+    done = softspike(*words, "--methods", "centred-laplacian", "--keep-models", folder=folder)
+    assert done.code == 0, done.err
+    cell = "centred-laplacian.d64.p10.s0"
+    assert (folder / f"celeba/models/{cell}.safetensors").exists()
+    with np.load(folder / f"celeba/pictures/{cell}.npz") as pictures:
+        assert pictures["attribute_names"].tolist() == list(ATTRIBUTES)
+        assert pictures["reconstructions"].shape == (12, 64 * 64 * 3)
+    np.savez(folder / "faces/test.npz", images=images, labels=truth[:3], names=np.array(ATTRIBUTES))
+    done = softspike(*words, folder=folder)
+    assert done.code == 2
+    assert "faces/test.npz holds uint8 images and labels of shape (3, 3)" in done.sentence
 
 
 def test_another_setting_is_refused(folder):

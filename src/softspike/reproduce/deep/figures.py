@@ -19,7 +19,7 @@ Learned = Mapping[str, Mapping[str, np.ndarray]]  # method → its pictures
 
 
 def draw_curves(setting: DeepSetting, records: Records, path: Path) -> Path:
-    """The error over dimensions and over shares; ours solid, the paper's dashed."""
+    """The error over dimensions and over shares; ours solid, the paper's dashed. Needs matplotlib."""
     with figure_saved(path, 1, 2, (11, 4.4), setting.title) as (left, right):
         for number, method in enumerate(methods_in(records)):
             colour = f"C{number}"

@@ -25,7 +25,7 @@ class Images(NamedTuple):
 
 
 def load_images(setting: DeepSetting, path: Path | None, device: torch.device) -> Images:
-    """From the official layout, or from a folder with train.parquet and test.parquet."""
+    """From the official layout, or from a folder with train and test as .parquet, or as .npz of images and labels."""
     train, test = (_part(setting, path, part) for part in ("train", "test"))
     wanted = tuple(length for length in setting.image_shape if length > 1)
     if train[0].image_shape != wanted or test[0].image_shape != wanted:
@@ -48,6 +48,8 @@ def _part(setting: DeepSetting, path: Path | None, part: str) -> tuple[PixelRows
         if setting.name == "celeba":
             where = "--data with the official folder, or with one that holds train.parquet and test.parquet"
         raise DataError(f"{path or 'no data was given'}: {setting.title} is not there; give {where}.")
+    if (path / f"{part}.npz").exists():
+        return _archive(path / f"{part}.npz")
     file, key = path / f"{part}.parquet", None
     if not file.exists():
         if not (is_mnist(path) or is_celeba(path)):
@@ -59,6 +61,19 @@ def _part(setting: DeepSetting, path: Path | None, part: str) -> tuple[PixelRows
     if not isinstance(rows, PixelRows) or rows.images.dtype != np.uint8:
         raise DataError(f"{file} holds no 8-bit images; give the images themselves.")
     return rows, labels
+
+
+def _archive(path: Path) -> tuple[PixelRows, Labels]:
+    """images (n, h, w[, c]) of bytes, labels (n, m) of booleans, and their names (m,)."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            images, labels, names = (archive[name] for name in ("images", "labels", "names"))
+    except (OSError, ValueError, KeyError) as error:
+        raise DataError(f"{path} cannot be read ({error}), expected the arrays images, labels and names.") from error
+    if images.dtype != np.uint8 or labels.shape != (len(images), len(names)):
+        given = f"{images.dtype} images and labels of shape {labels.shape}"
+        raise DataError(f"{path} holds {given}, expected bytes and shape {(len(images), len(names))}.")
+    return PixelRows(images), Labels(tuple(map(str, names)), labels.astype(bool))
 
 
 def _first(rows: PixelRows, labels: Labels, most: int) -> tuple[PixelRows, Labels]:

@@ -1,6 +1,7 @@
 """What a study has measured so far, written out: a page for its own folder, or one for the documentation."""
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -90,8 +91,9 @@ def _part(store: DeepStore, folder: Path, stem: str) -> str:
         own = f"{stem}-{name}"
         lines += [f"### With {VARIANTS[name].title}", ""]
         lines += [f"- {sentence}" for sentence in findings(setting, records)]
-        curves = draw_curves(setting, records, folder / f"{own}.png")
-        lines += ["", f"![error by dimension and by share]({curves.name})", ""]
+        if find_spec("matplotlib") is not None:  # part of the extras: a page written elsewhere has the curves
+            curves = draw_curves(setting, records, folder / f"{own}.png")
+            lines += ["", f"![error by dimension and by share]({curves.name})", ""]
         lines += [markdown(dimension_grid(setting, records)), markdown(share_grid(setting, records))]
         lines += [markdown(measures_grid(records)), *_learned(store, setting, name, folder, own)]
     lines += ["### How it was run", "", markdown(_runs(measured))]
