@@ -361,7 +361,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """Whether data must lie in [0, 1] and is not standardised."""
         if isinstance(self.method, Coder):
             return self.method.generator.gives_shares
-        return self.generator != "dictionary"
+        return self.generator.gives_shares if isinstance(self.generator, Networks) else self.generator == "conv"
 
     def _target_count(self, n_components: int) -> float:
         return float(self.n_active) if self.n_active is not None else self.sparsity * n_components

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 from torch.optim import Adam
 
@@ -37,6 +38,8 @@ class ConvNetworks(Networks):
     `mirrored` turns every second training image left to right, as for faces. The learning rate rises to 1e-3 and falls
     to 0 unless a `rate` is given; the paper's is `Constant(3e-4)`.
     """
+
+    gives_shares: ClassVar[bool] = True
 
     image_shape: Sequence[int]  # (size, size[, channels])
     mirrored: bool = False

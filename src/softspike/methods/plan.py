@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from torch.optim import Adam
 
@@ -17,6 +17,8 @@ __all__ = ["Built", "Networks", "Plan", "adam_recipe"]
 
 class Networks(ABC):
     """The encoder and generator of a method that is free to have any, and how they are trained."""
+
+    gives_shares: ClassVar[bool] = False  # as the generator's: data in [0, 1] that is not standardised
 
     @abstractmethod
     def encoder(self, plan: "Plan") -> Encoder: ...
