@@ -95,6 +95,16 @@ def test_an_overflow_costs_a_step_and_halves_the_scale():
     assert float(precision.state()["scale"]) == 2.0**15
 
 
+def test_a_steered_parameter_sees_the_true_gradient():
+    """The level of the default method is moved by the model, not by the optimiser: its gradient is unscaled as well."""
+    precision, own, steered = Float16("cpu"), torch.nn.Parameter(torch.ones(())), torch.nn.Parameter(torch.ones(()))
+    optimizer = torch.optim.SGD([own], lr=0.1)
+    precision.backward(2 * own + 3 * steered)
+    precision.unscale(optimizer, [steered])
+    assert float(own.grad) == 2
+    assert float(steered.grad) == 3
+
+
 def test_what_automatic_means():
     cpu = torch.device("cpu")
     assert isinstance(automatic_precision(ConvGenerator((8, 8), 3), cpu), FullPrecision)

@@ -1,6 +1,6 @@
 """7  The only loop."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
@@ -67,7 +67,8 @@ def train(
     device = torch.device(device)
     optimizer = optimizer if optimizer is not None else recipe.build(coder.parameter_groups())
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
-    steered = _others(coder, parameters)
+    steered = _others(coder.parameters(), parameters)  # by the coder itself
+    kept = [*coder.buffers(), *(parameter.data for parameter in steered)]
     unchecked: list[Tensor] = []  # losses since the last check, left on the device
     with team.joined(coder), _training(coder, device):
         for step in range(start, recipe.n_steps):
@@ -79,13 +80,13 @@ def train(
             optimizer.zero_grad(set_to_none=True)
             precision.backward(loss.total)
             team.average_gradients(coder.parameters())
-            precision.unscale(optimizer)
+            precision.unscale(optimizer, steered)
             coder.before_step()
             if recipe.clip_norm is not None:
                 nn.utils.clip_grad_norm_(parameters, recipe.clip_norm)
             precision.step(optimizer)
             coder.after_step(step)
-            team.follow(steered)
+            team.follow(kept)
             loss = Loss(*(value.detach() for value in loss))
             unchecked.append(loss.total)
 
@@ -112,10 +113,10 @@ def _training(coder: Trainable, device: torch.device) -> Iterator[None]:
         torch.backends.cudnn.benchmark = before
 
 
-def _others(coder: Trainable, optimised: list[nn.Parameter]) -> list[Tensor]:
-    """The tensors of a coder that no optimiser moves."""
+def _others(parameters: Iterable[nn.Parameter], optimised: list[nn.Parameter]) -> list[nn.Parameter]:
+    """Those that no optimiser moves."""
     own = {id(parameter) for parameter in optimised}
-    return [*coder.buffers(), *(p.data for p in coder.parameters() if id(p) not in own)]
+    return [parameter for parameter in parameters if id(parameter) not in own]
 
 
 def _tell(observers: Sequence[Observer], progress: Progress, logging: bool, saving: bool) -> None:

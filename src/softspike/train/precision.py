@@ -1,9 +1,10 @@
 """In which numbers the networks of a training step run: an object that the loop calls at its four precise moments."""
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from softspike.generator import Generator, LinearGenerator
@@ -25,8 +26,9 @@ class Precision:
     def backward(self, loss: Tensor) -> None:
         loss.backward()
 
-    def unscale(self, optimizer: Optimizer) -> None:
-        """Called once gradients are complete (summed over processes), before they are used."""
+    def unscale(self, optimizer: Optimizer, steered: Iterable[nn.Parameter] = ()) -> None:
+        """Called once gradients are complete (averaged over processes), before they are used by the optimiser, or by
+        what steers the parameters that it does not move."""
 
     def step(self, optimizer: Optimizer) -> None:
         optimizer.step()
@@ -62,8 +64,11 @@ class Float16(Precision):
     def backward(self, loss: Tensor) -> None:
         self.scaler.scale(loss).backward()
 
-    def unscale(self, optimizer: Optimizer) -> None:
+    def unscale(self, optimizer: Optimizer, steered: Iterable[nn.Parameter] = ()) -> None:
         self.scaler.unscale_(optimizer)
+        for parameter in steered:
+            if parameter.grad is not None:
+                parameter.grad.div_(self.scaler.get_scale())
 
     def step(self, optimizer: Optimizer) -> None:
         self.scaler.step(optimizer)
