@@ -37,7 +37,8 @@ from softspike.train import Alone, Diverged, Progress, Team
 
 __all__ = ["demo_job", "encode_job", "evaluate_job", "train_job"]
 
-_BASELINE_ROWS, _SUMMARY_ROWS, _USAGE_ROWS, _DICTIONARY_ROWS = 2000, 20_000, 2000, 5000
+_BASELINE_ROWS, _SUMMARY_ROWS, _USAGE_ROWS = 2000, 20_000, 2000
+_DEEP_ROWS = 4000  # of which each is drawn and decoded J times
 
 
 def demo_job(out: Path, steps: int | None, seed: int, device: str) -> None:
@@ -99,7 +100,8 @@ def _train_with(
     team.handed_out(lambda: _claim(run, None if resume else {**coder.config(), "data": source}))
     _train(coder, rows, standardiser, run, checkpoint_every, resume, team)
     if team.leads:
-        _finish(coder, _some(rows), run, "training rows")
+        linear = isinstance(coder.coder_.generator, LinearGenerator)
+        _finish(coder, _some(rows, _SUMMARY_ROWS if linear else _DEEP_ROWS), run, "training rows")
 
 
 def encode_job(run: Path, data: Path, out: Path, key: str | None, device: str) -> None:
@@ -208,9 +210,8 @@ def _draw_deep(coder: SparseCoder, rows: Rows, run: RunFolder) -> None:
     assert isinstance(model, VariationalCoder)
     first = next(draws(model, rows, coder.n_samples, device=device))
     save_reconstructions(run.path / "reconstructions.png", model, first, shape)
-    few = SubsetRows(rows, _spread(len(rows), _DICTIONARY_ROWS))
-    codes = torch.from_numpy(coder.inference_.codes(few).toarray())
-    save_estimated_dictionary(run.path / "dictionary.png", few.take(torch.arange(len(few))), codes, shape)
+    codes = torch.from_numpy(coder.inference_.codes(rows).toarray())
+    save_estimated_dictionary(run.path / "dictionary.png", rows.take(torch.arange(len(rows))), codes, shape)
 
 
 def _claim(run: RunFolder, config: dict[str, Any] | None) -> None:
@@ -238,8 +239,8 @@ def _figures(coder: SparseCoder, rows: Rows) -> tuple[dict[str, Any], list[tuple
     return figures, lines
 
 
-def _some(rows: Rows) -> Rows:
-    return rows if len(rows) <= _SUMMARY_ROWS else SubsetRows(rows, _spread(len(rows), _SUMMARY_ROWS))
+def _some(rows: Rows, most: int) -> Rows:
+    return rows if len(rows) <= most else SubsetRows(rows, _spread(len(rows), most))
 
 
 def _spread(n: int, count: int) -> Tensor:

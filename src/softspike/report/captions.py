@@ -1,5 +1,6 @@
 """Images with words below them."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,13 +24,14 @@ def save_captioned(
     from PIL import Image, ImageDraw, ImageFont
 
     shape = picture_shape(images.shape[1], image_shape)
-    zoom = max(1, _SIDE // max(shape[:2]))
-    height, width = shape[0] * zoom, max(shape[1] * zoom, _SIDE)
+    zoom, font = max(1, _SIDE // max(shape[:2])), ImageFont.load_default(_SIZE)
+    longest = max(font.getlength(line) for caption in captions for line in caption.split("\n"))
+    height, width = shape[0] * zoom, max(shape[1] * zoom, math.ceil(longest))
     n_lines = max(caption.count("\n") + 1 for caption in captions)
     rows = -(-len(images) // columns)
     step_down, step_right = height + n_lines * _LINE + 2 * _GAP, width + _GAP
     page = Image.new("RGB", (min(columns, len(images)) * step_right + _GAP, rows * step_down + _GAP), "white")
-    draw, font = ImageDraw.Draw(page), ImageFont.load_default(_SIZE)
+    draw = ImageDraw.Draw(page)
     for number, (image, caption) in enumerate(zip(images, captions, strict=True)):
         top, left = _GAP + number // columns * step_down, _GAP + number % columns * step_right
         pixels = (255 * image.reshape(shape).clip(0, 1)).round().astype(np.uint8)
