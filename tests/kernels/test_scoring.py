@@ -1,12 +1,8 @@
 """The kernels that score samples equal the plain layers; on a CPU through Triton's interpreter."""
 
-import os
-
 import pytest
 import torch
 
-if not torch.cuda.is_available():
-    os.environ["TRITON_INTERPRET"] = "1"  # before the kernels are imported
 pytest.importorskip("triton", reason="CPU builds of torch do not bring Triton; pip install triton")
 
 from softspike.generator import ConvGenerator
