@@ -25,9 +25,9 @@ class Summary(NamedTuple):
     active_share: float  # the same over the number of components
     dead: int  # components zero on all n_samples
     n_components: int
-    error: float  # mean over samples and features of (x − x̂)²
     loss: float  # ½‖x − x̂‖² + 20‖z‖₁, the paper's validation loss
     loss_of_zero: float  # the same for z = 0: what coding nothing costs
+    error: float | None = None  # mean over samples and features of (x − x̂)²
 
 
 class Baselines(NamedTuple):

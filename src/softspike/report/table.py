@@ -38,7 +38,7 @@ def summary_lines(summary: Summary, target: float | None, rivals: Baselines | No
         ("active components", f"{summary.active:.2f} of {summary.n_components}", asked),
         ("dead components", str(summary.dead), f"never active on {summary.n_samples} samples"),
     ]
-    if rivals is None or rivals.omp is not None:
+    if rivals is None or rivals.omp is not None or summary.error is None:
         lines.append(("sparse-coding loss", f"{summary.loss:.1f}", f"coding nothing costs {summary.loss_of_zero:.1f}"))
     else:
         lines.append(("mean squared error", f"{summary.error:.5f}", "per pixel"))
