@@ -15,7 +15,7 @@ ROOT = Path(softspike.__file__).parent
 ARROW = [
     ["schedule"],  # pure functions of the step, and so left of everything
     ["kernels"],  # arithmetic on tensors; each beside the plain function it must equal
-    ["data"],
+    ["data", "layers"],
     ["encoder"],
     ["posterior"],
     ["prior"],
@@ -28,16 +28,17 @@ ARROW = [
     ["autoencoder"],
     ["train"],
     ["metric"],
+    ["looking"],
     ["report"],
     ["run"],
     ["methods"],
-    ["parameters"],
+    ["parameters", "choices"],
     ["fitting"],
     ["stream", "inference", "reproduce"],
     ["source"],
     ["estimator"],
-    ["reporting", "listing"],
-    ["jobs"],
+    ["reporting", "listing", "launch"],
+    ["jobs", "inspecting"],
     ["cli"],
     ["__main__"],
 ]

@@ -50,10 +50,24 @@ class Inference:
         return np.concatenate([part.cpu().numpy() for part in parts])
 
     @torch.no_grad()
+    def decode(self, codes: Any) -> np.ndarray:
+        """Data from codes (n, d), sparse or dense, through the generator, in the precision of the codes."""
+        double = codes.dtype == np.float64
+        coder, standardiser = self._in_double() if double else (self.coder, self.standardiser)
+        step = max(_CHUNK_NUMBERS // max(coder.generator.n_features, coder.generator.n_components), 1)
+        parts = []
+        for first in range(0, codes.shape[0], step):
+            part = codes[first : first + step]
+            z = torch.from_numpy(np.asarray(part.toarray() if sparse.issparse(part) else part))
+            x = coder.generator(z.to(standardiser.mean.device, torch.float64 if double else torch.float32))
+            parts.append(standardiser.inverse(x).cpu().numpy())
+        return np.concatenate(parts)
+
+    @torch.no_grad()
     def _map(self, rows: Rows, function: Callable[[Coder, Tensor], _Out]) -> Iterator[_Out]:
         double = isinstance(rows, ArrayRows) and rows.array.dtype == np.float64
         coder, standardiser = self._in_double() if double else (self.coder, self.standardiser)
-        step = max(_CHUNK_NUMBERS // max(coder.generator.atoms.shape), 1)
+        step = max(_CHUNK_NUMBERS // max(coder.generator.n_features, coder.generator.n_components), 1)
         for first in range(0, len(rows), step):
             last = min(first + step, len(rows))
             if isinstance(rows, ArrayRows) and double:

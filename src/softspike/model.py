@@ -1,13 +1,14 @@
 """The composition of the arrow: what the training loop, the estimator and the metrics call."""
 
 import torch
-from torch import Generator, Tensor, nn
+from torch import Generator as Random
+from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from softspike.calibration import Calibration
 from softspike.coder import Coder, Loss
 from softspike.encoder import Encoder
-from softspike.generator import LinearGenerator
+from softspike.generator import Generator, LinearGenerator, atoms_of
 from softspike.objective import Evidence, Objective, importance_weighted_bound
 from softspike.posterior import Posterior, SpikeSlab
 from softspike.prior import Prior
@@ -37,7 +38,7 @@ class VariationalCoder(Coder):
         encoder: Encoder,
         posterior: Posterior,
         prior: Prior,
-        generator: LinearGenerator,
+        generator: Generator,
         objective: Objective,
         threshold: Threshold | None = None,
         beta: float = 1e-2,
@@ -46,6 +47,8 @@ class VariationalCoder(Coder):
     ):
         super().__init__()
         self.encoder, self.posterior, self.prior = encoder, posterior, prior
+        if correction is not None and not isinstance(generator, LinearGenerator):
+            raise TypeError("supports are corrected on the atoms of a linear generator; leave correction at None")
         self.threshold, self.generator, self.objective = threshold, generator, objective
         self.level_beta, self.correction = level_beta, correction
         self.register_buffer("beta", torch.tensor(float(beta)))
@@ -55,19 +58,16 @@ class VariationalCoder(Coder):
     def evidence(self, x: Tensor, step: int | None = None) -> Evidence:
         """Everything known about a batch after one pass of the encoder."""
         h = self.encoder(x)
-        level = None if self.threshold is None else self.threshold.level(h)
+        # Networks may run in bfloat16; what decides the support, and what it costs, is in the precision of the data.
+        with torch.autocast(x.device.type, enabled=False):
+            h = h.to(x.dtype)
+            level = None if self.threshold is None else self.threshold.level(h)
+            beliefs = self.posterior(h, step)
         return Evidence(
-            x,
-            self.posterior(h, step),
-            level,
-            self.prior.law,
-            self.threshold,
-            self.generator,
-            self.beta,
-            self.level_beta,
-        )
+            x, beliefs, level, self.prior.law, self.threshold, self.generator, self.beta, self.level_beta
+        )  # fmt: skip
 
-    def loss(self, x: Tensor, step: int, random: Generator | None = None) -> Loss:
+    def loss(self, x: Tensor, step: int, random: Random | None = None) -> Loss:
         """mean over the batch of the objective, plus the generator's penalty on the same scale."""
         terms = self.objective(self.evidence(x, step), random)
         total = terms.loss.mean() + terms.unit * self.generator.penalty()
@@ -91,7 +91,7 @@ class VariationalCoder(Coder):
     def _follow_noise(self, misfit: Tensor, step: int) -> None:
         """β = 2v/D at the noise variance v of the last hundred or so batches."""
         pull = 1.0 if step == 0 else 0.01
-        self.beta.mul_(1 - pull).add_(2 * pull * misfit / self.generator.atoms.shape[0])
+        self.beta.mul_(1 - pull).add_(2 * pull * misfit / self.generator.n_features)
 
     def after_step(self, step: int) -> None:
         super().after_step(step)
@@ -132,8 +132,9 @@ class VariationalCoder(Coder):
             cut = level_for_count(law.score, mean_active, weights)
             self.cut.copy_(cut if self.cut.isnan() else torch.lerp(self.cut, cut, pull))
             if self.correction is not None and isinstance(law, ThresholdedLaw):
-                self.correction.calibrate(x, self.generator.atoms, law.code(self.cut), mean_active, weights)
-        if Reweighted.possible(law) and isinstance(self.prior.law, SpikeSlab):
+                self.correction.calibrate(x, atoms_of(self.generator), law.code(self.cut), mean_active, weights)
+        linear = isinstance(self.generator, LinearGenerator)
+        if linear and Reweighted.possible(law) and isinstance(self.prior.law, SpikeSlab):
             self._calibrate_by_simulation(x, law, self.prior.law)
 
     def _calibrate_by_simulation(self, x: Tensor, law: Hard | PositiveHard, prior: SpikeSlab) -> None:
@@ -146,7 +147,8 @@ class VariationalCoder(Coder):
     def simulated(self, x: Tensor, seed: int = 0) -> Simulated | None:
         """Data of this model's own with known codes, as like x as it can make it; None where the prior is not on z."""
         law, prior = self.trained_law(x), self.prior.law
-        if not (Reweighted.possible(law) and isinstance(prior, SpikeSlab)):
+        linear = isinstance(self.generator, LinearGenerator)
+        if not (linear and Reweighted.possible(law) and isinstance(prior, SpikeSlab)):
             return None
         return self._simulated(x, law, prior, seed)[0]
 
@@ -156,6 +158,7 @@ class VariationalCoder(Coder):
         """Codes as often active as those of x, in noise of the median variance ‖x − Az‖²/(D − #z); and what the model
         makes of them."""
         code = self._found(x, law).code
+        assert isinstance(self.generator, LinearGenerator)
         counts = (code != 0).sum(-1)
         variance = (self._energy(x, code) / (x.shape[-1] - counts).clamp_min(1)).median()
         for simulated in simulations(self.generator, prior, law.activation_probability.mean(0), variance, seed):
@@ -175,7 +178,7 @@ class VariationalCoder(Coder):
         z = law.code() if self.cut.isnan() else law.code(self.cut)  # type: ignore[attr-defined]
         if self.correction is None:
             return Corrected(z, law.base.loc - z if Reweighted.possible(law) else torch.zeros_like(z))
-        return self.correction(x, self.generator.atoms, z)
+        return self.correction(x, atoms_of(self.generator), z)
 
     def _energy(self, x: Tensor, code: Tensor) -> Tensor:
         """‖x − Az‖², (B,)."""
@@ -197,7 +200,7 @@ class VariationalCoder(Coder):
             return self.threshold.level.activation_probability(law, h)
         return law.activation_probability if hasattr(law, "activation_probability") else torch.ones_like(law.mean)
 
-    def bound(self, x: Tensor, n_samples: int = 200, random: Generator | None = None) -> Tensor:
+    def bound(self, x: Tensor, n_samples: int = 200, random: Random | None = None) -> Tensor:
         """The importance-weighted bound on log p(x) in nats, (B,)."""
         evidence = self.evidence(x)
         return importance_weighted_bound(evidence.log_weights(evidence.noise(n_samples, random)))
