@@ -154,7 +154,7 @@ def train(
     with _plain_errors(out, f"; go on with: softspike train {data} -o {out}{f' --key {key}' if key else ''} --resume"):
         from softspike.jobs import train_job
 
-        train_job(data, out, {**_config_file(config), **given}, key, resume, checkpoint_every, log or [])
+        train_job(data, out, {**config_file(config), **given}, key, resume, checkpoint_every, log or [])
 
 
 @app.command()
@@ -266,12 +266,13 @@ def _free_folder(path: Path) -> Path:
     return candidate
 
 
-def _config_file(path: Path | None) -> dict[str, Any]:
+def config_file(path: Path | None) -> dict[str, Any]:
+    """The parameters in a JSON file; ValueError where it is none."""
     if path is None:
         return {}
     try:
         content = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"cannot read the configuration {path}: {error}") from error
     if not isinstance(content, dict):
         raise ValueError(f"the configuration {path} holds a {type(content).__name__}, expected an object of parameters")

@@ -16,7 +16,7 @@ from softspike import __version__
 from softspike.choices import check_shares, image_shape_of, networks_named, precision_named
 from softspike.coder import Coder
 from softspike.data import ArrayRows, Rows, RunningMoments, Standardiser, check_rows
-from softspike.fitting import Checkpoint, Fitted, fit_rows, pick_device, prepare, restore
+from softspike.fitting import Checkpoint, Fitted, check_size, fit_rows, pick_device, prepare, restore
 from softspike.generator import LinearGenerator
 from softspike.inference import Inference, as_array
 from softspike.methods import Built, Networks, Plan, composed, method_named
@@ -312,20 +312,23 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         cls, config: Mapping[str, Any], tensors: dict[str, Tensor], device: str = "auto", where: str = "this"
     ) -> "SparseCoder":
         """A coder from what `config` returned and the tensors of a model or a checkpoint; `where` is for messages."""
+        place = pick_device(device)
         try:
             coder = cls(**{**config["estimator"], "device": device})
             coder.n_features_in_ = int(config["n_features"])
             if config.get("feature_names"):
                 coder.feature_names_in_ = np.asarray(config["feature_names"], dtype=object)
             coder.check_parameters(coder.n_features_in_, config.get("image_shape"))
+            plan = coder._plan(coder.n_features_in_)
+            check_size(plan, tensors)
             identity = Standardiser.identity(coder.n_features_in_)
-            fitted = prepare(coder._builder(), coder._plan(coder.n_features_in_), 0, pick_device(device), identity)
+            fitted = prepare(coder._builder(), plan, 0, place, identity)
             restore(fitted, tensors)
-        except (KeyError, TypeError, RuntimeError) as error:
+            coder._set(fitted)
+            coder.n_steps_, coder.n_samples_seen_ = int(config.get("n_steps", 0)), int(config.get("n_samples_seen", 0))
+        except Exception as error:  # a file that was tampered with can say anything at all
             why = " ".join(str(error).split())
             raise RunError(f"{where} does not hold a SparseCoder of this version ({why}); train again") from error
-        coder._set(fitted)
-        coder.n_steps_, coder.n_samples_seen_ = int(config.get("n_steps", 0)), int(config.get("n_samples_seen", 0))
         return coder
 
     # ── inside ──

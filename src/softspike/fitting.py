@@ -1,6 +1,6 @@
 """From rows and a plan to a fitted coder: standardise, train, calibrate. Estimator and command line both call it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ from softspike.train import (
     unpack,
 )
 
-__all__ = ["Checkpoint", "Fitted", "fit_rows", "pick_device", "prepare", "restore", "split"]
+__all__ = ["Checkpoint", "Fitted", "check_size", "fit_rows", "pick_device", "prepare", "restore", "split"]
 
 # Enough rows to place the cut within about a per cent, few enough to hold their scores in memory.
 _FEWEST_ROWS, _CALIBRATION_ROWS, _CALIBRATION_NUMBERS = 50, 8192, 2**24
@@ -56,7 +56,7 @@ def pick_device(name: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-    except RuntimeError as error:
+    except (RuntimeError, TypeError) as error:
         raise ValueError(f"device is {name!r}, expected 'auto', 'cpu' or 'cuda'") from error
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(f"device is {name!r} but no GPU is available here; use device='cpu' or 'auto'")
@@ -116,6 +116,14 @@ def fit_rows(
     aside = held_out.take(torch.arange(len(held_out))).to(device)
     fitted.coder.calibrate(aside, plan.activity * plan.n_components, weights)
     return fitted
+
+
+def check_size(plan: Plan, tensors: Mapping[str, Tensor]) -> None:
+    """Raise ValueError where a model of this plan is larger than the tensors that are to fill it: nothing is built."""
+    stored = sum(value.numel() for value in tensors.values())
+    needed = plan.n_components * (plan.n_features if plan.networks is None else 1)
+    if max(needed, plan.n_features, plan.encoder_steps) > stored:
+        raise ValueError(f"the configuration asks for at least {needed} numbers, the file holds {stored}")
 
 
 def restore(fitted: Fitted, tensors: dict[str, Tensor]) -> None:

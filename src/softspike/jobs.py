@@ -27,7 +27,7 @@ from softspike.run import RunFolder, write_atomically
 from softspike.source import DEMO, Source, demo_rows, fingerprint, some
 from softspike.train import Alone, Diverged, Team, stop_on_interrupt
 
-__all__ = ["demo_job", "encode_job", "evaluate_job", "train_job"]
+__all__ = ["coder_from", "demo_job", "encode_job", "evaluate_job", "train_job"]
 
 _USAGE_ROWS = 2000
 _DEEP_ROWS = 4000  # of which each is drawn and decoded J times
@@ -42,7 +42,7 @@ def demo_job(out: Path, steps: int | None, seed: int | None, device: str, resume
     options = {"random_state": seed, "max_steps": steps}
     given = {name: value for name, value in options.items() if value is not None}
     defaults = {"n_components": 256, "sparsity": 0.1, "random_state": 0}
-    coder = _coder({**defaults, **_continued(given, stored), "device": device})
+    coder = coder_from({**defaults, **_continued(given, stored), "device": device})
     coder.check_parameters(n_features=256)
     # At this size a second thread gains a third on an idle machine and loses far more beside any other work.
     torch.set_num_threads(1)
@@ -98,7 +98,7 @@ def _train_with(
         check_log(log)
     given = {name: value for name, value in parameters.items() if name != "device"}
     device = parameters["device"]  # a run may go on elsewhere than it began
-    coder = _coder({"random_state": 0, **_continued(given, stored), "device": device})
+    coder = coder_from({"random_state": 0, **_continued(given, stored), "device": device})
     rows = team.leader_first(lambda: _read(data, key))
     standardiser = coder.check(rows)
     source = {"name": str(data), "key": key, "image_shape": rows.image_shape, "fingerprint": fingerprint(rows)}
@@ -136,7 +136,8 @@ def evaluate_job(run: Path, data: Path, key: str | None, device: str) -> None:
 # ── the steps they share ──
 
 
-def _coder(parameters: dict[str, Any]) -> SparseCoder:
+def coder_from(parameters: dict[str, Any]) -> SparseCoder:
+    """A coder of these parameters; ValueError for a name that it does not have."""
     known = SparseCoder().get_params()
     for name in parameters:
         if name not in known:

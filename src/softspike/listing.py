@@ -17,7 +17,7 @@ from softspike.report.terminal import half_blocks, inline_picture, small_mosaic
 from softspike.report.words import duration
 from softspike.run import RunError, RunFolder
 
-__all__ = ["find_runs", "runs_job", "show_job", "state_of"]
+__all__ = ["describe_run", "find_runs", "runs_job", "show_job", "state_of"]
 
 _DEPTH = 4  # folders below the one asked about
 _BLOCKS = 64  # values of an atom drawn in blocks: 8 × 8
@@ -35,7 +35,7 @@ def runs_job(folder: Path) -> None:
     """A table of the runs below a folder."""
     if not folder.is_dir():
         raise ValueError(f"{folder} is not a folder, expected one that holds runs; check the path")
-    rows = [_row(run) for run in find_runs(folder)]
+    rows = [describe_run(run) for run in find_runs(folder)]
     if not rows:
         print(f"no runs in {folder} or up to {_DEPTH} folders below it; softspike train makes one")
         return
@@ -99,7 +99,8 @@ def _is_run(run: RunFolder) -> bool:
         return False
 
 
-def _row(run: RunFolder) -> tuple[str, ...]:
+def describe_run(run: RunFolder) -> tuple[str, ...]:
+    """Its line of the table."""
     config, state, log = run.config(), state_of(run), run.metrics()
     settings, data = config.get("estimator") or {}, config.get("data") or {}
     stored = run.optional_json("summary.json") or {}
@@ -112,7 +113,7 @@ def _row(run: RunFolder) -> tuple[str, ...]:
         f"{state.step}/{state.n_steps}", state.word,
         f"{summary.explained_variance:.3f}" if summary else "",
         f"{summary.active:.2f}" if summary else "",
-        f"{stored['target_active']:.1f}" if stored.get("target_active") else "",
+        f"{stored['target_active']:.1f}" if isinstance(stored.get("target_active"), int | float) else "",
         str(summary.dead) if summary else "",
         duration(float(log[-1]["seconds"])) if log and "seconds" in log[-1] else "",
     )  # fmt: skip

@@ -71,6 +71,8 @@ def stored_figures(summary: Mapping[str, Any] | None) -> Figures | None:
         # Figures that an older version did not write are unknown, not a reason to show none.
         own = {name: summary.get(name, math.nan) for name in Summary._fields} if summary else {}
         known = {name: rivals[name] for name in Baselines._fields if name in rivals}
+        if not all(isinstance(value, int | float) for value in [*own.values(), *known.values()]):
+            return None
         return Figures(Summary(**own), Baselines(**known)) if summary and "active" in summary else None
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ValueError):
         return None
