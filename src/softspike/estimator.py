@@ -27,7 +27,7 @@ from softspike.report.notebook import coder_html
 from softspike.report.progress import progress_shown
 from softspike.run import FORMAT, RunError, RunFolder
 from softspike.stream import Stream
-from softspike.train import Alone, Observer, Team
+from softspike.train import Alone, Observer, Rollback, Team
 
 __all__ = ["SparseCoder"]
 
@@ -144,12 +144,14 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         resume: Checkpoint | None = None,
         stop: Callable[[], bool] = lambda: False,
         team: Team = Alone(),
+        on_rollback: Callable[[Rollback], object] = lambda rollback: None,
     ) -> "SparseCoder":
         """Learn from any source of rows, larger than memory if need be, with checkpoints if asked for.
 
         `standardiser` is what `check` returned for these rows; without it they are checked here. `stop` is asked after
         every step: where it says yes, a checkpoint is written and `softspike.train.Interrupted` raised. The processes
-        of a `team` each call this.
+        of a `team` each call this. Where training diverges it goes back to the last checkpoint and on with a lower
+        learning rate, up to three times, with a warning; `on_rollback` is told.
         """
         standardiser = self.check(rows) if standardiser is None else standardiser
         device = pick_device(self.device)
@@ -158,7 +160,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
                 rows, self._builder(), self._plan(rows.n_features), standardiser, seed=seed_of(self.random_state),
                 device=device, observers=[*observers, *shown], on_checkpoint=on_checkpoint,
                 checkpoint_every=checkpoint_every, resume=resume, stop=stop,
-                precision=precision_named(self.precision, device), team=team,
+                precision=precision_named(self.precision, device), team=team, on_rollback=on_rollback,
             )  # fmt: skip
         self._set(fitted)
         self.n_steps_, self.n_samples_seen_ = self.max_steps, len(rows)

@@ -13,7 +13,7 @@ from softspike.data import Rows, StandardisedRows, Standardiser, check_rows, rea
 from softspike.estimator import SparseCoder
 from softspike.fitting import Checkpoint
 from softspike.generator import LinearGenerator
-from softspike.launch import team_of
+from softspike.launch import restarted, team_of
 from softspike.metric.sampled import Sampled, draws, sampled_errors
 from softspike.model import VariationalCoder
 from softspike.report.deep import save_estimated_dictionary, save_reconstructions
@@ -25,7 +25,7 @@ from softspike.report.table import print_table, sampled_lines, summary_lines
 from softspike.reporting import record_of, write_page
 from softspike.run import RunFolder, write_atomically
 from softspike.source import DEMO, Source, demo_rows, fingerprint, some
-from softspike.train import Alone, Diverged, Team, stop_on_interrupt
+from softspike.train import Alone, Diverged, Rollback, Team, stop_on_interrupt
 
 __all__ = ["coder_from", "demo_job", "encode_job", "evaluate_job", "train_job"]
 
@@ -87,6 +87,8 @@ def _train_with(
 ) -> None:
     """Every process of the team trains; the leader alone reads and writes the run folder, and prints."""
     run = RunFolder(out)
+    # torchrun starts the same command again after one of its processes died: what is there is gone on with.
+    resume = resume or team.handed_out(lambda: restarted() and (out / "config.json").exists())
     stored = team.handed_out(lambda: run.config() if resume else {})
     if not resume:
         team.handed_out(run.refuse_if_taken)
@@ -184,20 +186,25 @@ def _train(
     start = Checkpoint(*found) if found else None
     log = _opened(run, rows, start.step if start else 0, logs) if team.leads else None
     watching = [log] if log is not None else []
+
+    def went_back(rollback: Rollback) -> None:
+        if log is not None:
+            log.begin_again(_opened(run, rows, rollback.step, logs))
+
     try:
         with progress_shown(team.leads) as shown, stop_on_interrupt() as stop:
             coder.fit_rows(
                 rows, standardiser=standardiser, observers=[*watching, *shown],
                 on_checkpoint=run.save_checkpoint if team.leads else None, checkpoint_every=checkpoint_every,
-                resume=start, stop=stop, team=team,
+                resume=start, stop=stop, team=team, on_rollback=went_back,
             )  # fmt: skip
     except Diverged as error:
         if not team.leads:
             raise
         run.write_json("diverged.json", {"step": error.step, "cause": error.cause})
         good = run.checkpoints()
-        left = f"the last good checkpoint is {good[0]}" if good else "no checkpoint had been written yet"
-        raise Diverged(error.step, error.cause, left) from error
+        kept = f"the last good checkpoint is {good[0]}" if good else "no checkpoint had been written yet"
+        raise Diverged(error.step, error.cause, "; ".join(filter(None, [error.left, kept]))) from error
     finally:
         if log is not None:
             log.close()

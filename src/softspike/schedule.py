@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-__all__ = ["Constant", "Exponential", "OneCycle", "Ramp", "Schedule", "StepDecay"]
+__all__ = ["Constant", "Exponential", "OneCycle", "Ramp", "Scaled", "Schedule", "StepDecay"]
 
 
 class Schedule(ABC):
@@ -102,3 +102,18 @@ class Ramp(Schedule):
     @property
     def final(self) -> float:
         return self.end
+
+
+@dataclass(frozen=True)
+class Scaled(Schedule):
+    """factor·schedule(step)."""
+
+    schedule: Schedule
+    factor: float
+
+    def __call__(self, step: int) -> float:
+        return self.factor * self.schedule(step)
+
+    @property
+    def final(self) -> float:
+        return self.factor * self.schedule.final

@@ -23,7 +23,7 @@ __all__ = ["IMAGE_SUFFIXES", "Cropped", "PixelRows", "decode", "decode_images", 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
 # Pillow knows dozens of formats, one of which (PostScript) is a program that it would have run.
 _FORMATS = ("PNG", "JPEG", "BMP", "TIFF", "WEBP")
-_MOST_PIXELS = 2**25  # a header may promise any number of them
+_MOST_PIXELS = 2**22  # a header may promise any number of them
 
 # Fewer images are decoded in a second or two: not worth a file.
 _WORTH_KEEPING = 2048
@@ -137,7 +137,9 @@ def decode(name: str, source: Path | bytes, view: Cropped | None = None) -> np.n
     from PIL import Image
 
     try:
-        with Image.open(BytesIO(source) if isinstance(source, bytes) else source, formats=_FORMATS) as image:
+        # From memory: a chunk that says it holds gigabytes cannot make a read ask for them.
+        encoded = source if isinstance(source, bytes) else source.read_bytes()
+        with Image.open(BytesIO(encoded), formats=_FORMATS) as image:
             if prod(image.size) > _MOST_PIXELS:
                 given = f"{name} is {image.height}×{image.width}"
                 raise DataError(f"{given}, expected at most {_MOST_PIXELS} pixels; cut it into patches.")

@@ -83,7 +83,8 @@ def _expanded(content: memoryview) -> memoryview:
 
 def _matrix(content: memoryview, order: str) -> tuple[str, np.ndarray] | None:
     """Flags, lengths of the axes, name, values; None where the values are not real numbers."""
-    parts, place = [], 0
+    parts: list[_Element] = []
+    place = 0
     while len(parts) < 4 and place < len(content):
         part = _read(content, place, order)
         parts.append(part)
