@@ -13,6 +13,7 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,15 @@ class RunFolder:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise RunError(f"{self.path} is in use by another process; wait for it or choose another folder") from error
+        self._sweep()
         return self
+
+    def _sweep(self) -> None:
+        """Remove what a process that was killed had begun to write; whoever holds the lock owns it."""
+        for pattern in (".*.tmp", "checkpoints/.*.tmp"):
+            for torn in self.path.glob(pattern):
+                with suppress(OSError):
+                    torn.unlink()
 
     def unlock(self) -> None:
         """Give the folder up before the process ends."""
