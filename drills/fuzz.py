@@ -37,6 +37,7 @@ class Tally(NamedTuple):
     refused: int  # with the documented error
     slowest: float  # seconds for one input
     grown: float  # MB that the largest worker's memory grew by
+    largest: int  # the input that last made it grow
     out_of_memory: int  # inputs that were refused because they met the limit of memory
     faults: list[str]
 
@@ -44,7 +45,7 @@ class Tally(NamedTuple):
         outcome = "no fault" if not self.faults else f"{len(self.faults)} FAULTS"
         return (
             f"{self.kind:12} {self.inputs:8} inputs, {self.refused:8} refused, slowest {self.slowest:5.2f} s, "
-            f"memory +{self.grown:4.0f} MB, met the limit {self.out_of_memory:4}, {outcome}"
+            f"memory +{self.grown:4.0f} MB (input {self.largest}), met the limit {self.out_of_memory:4}, {outcome}"
         )
 
 
@@ -52,7 +53,8 @@ class _State(ctypes.Structure):
     """What a worker tells its keeper, in shared memory."""
 
     _fields_ = (("number", ctypes.c_long), ("begun", ctypes.c_double), ("refused", ctypes.c_long),
-                ("starved", ctypes.c_long), ("slowest", ctypes.c_double), ("grown", ctypes.c_double))  # fmt: skip
+                ("starved", ctypes.c_long), ("slowest", ctypes.c_double), ("grown", ctypes.c_double),
+                ("largest", ctypes.c_long))  # fmt: skip
 
 
 def fuzz(kind: str, inputs: int, workers: int = 2, first: int = 0) -> Tally:
@@ -74,8 +76,8 @@ def fuzz(kind: str, inputs: int, workers: int = 2, first: int = 0) -> Tally:
         found += [fault for keeper in keepers for fault in keeper.deaths]
     states = [keeper.state for keeper in keepers]
     return Tally(
-        kind, inputs, sum(s.refused for s in states), max(s.slowest for s in states), max(s.grown for s in states),
-        sum(s.starved for s in states), found,
+        kind, inputs, sum(s.refused for s in states), max(s.slowest for s in states),
+        *max((s.grown, s.largest) for s in states), sum(s.starved for s in states), found,
     )  # fmt: skip
 
 
@@ -132,7 +134,7 @@ def _work(kind: str, samples: list[Sample], first: int, end: int, folder: Path, 
     for sample in samples:  # whole, they must be read; and imports and caches belong to no input
         _try(target, sample._replace(content=sample.sealed(sample.content)), folder)
     resource.setrlimit(resource.RLIMIT_AS, (_memory("VmSize") + MOST_BYTES, -1))
-    before = _memory("VmRSS")
+    before = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for number in range(first, end):
         state.number, state.begun = number, time.monotonic()
         try:
@@ -146,8 +148,9 @@ def _work(kind: str, samples: list[Sample], first: int, end: int, folder: Path, 
                 f"{kind} input {number}: {type(error).__name__}: {error} ({place.filename}:{place.lineno})"[:400]
             )
         state.slowest = max(state.slowest, time.monotonic() - state.begun)
-        if number % 256 == 0:
-            state.grown = max(state.grown, (_memory("VmHWM") - before) / 1e6)
+        grown = (1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e6
+        if grown > state.grown:
+            state.grown, state.largest = grown, number
     state.begun = 0.0
 
 

@@ -245,9 +245,10 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def score(self, X: Any, y: Any = None) -> float:
         """Explained variance of X by its deterministic code, 1 − Σ‖x − x̂‖²/Σ‖x − x̄‖²; higher is better."""
         rows = self._ready(X)
-        x = rows.array
-        residual = np.square(x - self.inverse_transform(self.inference_.codes(rows))).sum(dtype=np.float64)
-        return explained_share(float(residual), float(np.square(x - x.mean(0)).sum(dtype=np.float64)))
+        # In float64 before squaring: float32 squares of 1e-30 and of 1e+30 are 0 and infinity.
+        x = rows.array.astype(np.float64, copy=False)
+        residual = np.square(x - self.inverse_transform(self.inference_.codes(rows))).sum()
+        return explained_share(float(residual), float(np.square(x - x.mean(0)).sum()))
 
     # ── seeing ──
 

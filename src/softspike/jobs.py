@@ -21,6 +21,7 @@ from softspike.report.figure import save_dictionary
 from softspike.report.findings import Figures, measure_figures
 from softspike.report.logs import Log, check_log, open_log
 from softspike.report.progress import decoding_shown, progress_shown
+from softspike.report.record import seconds_of
 from softspike.report.table import print_table, sampled_lines, summary_lines
 from softspike.reporting import record_of, write_page
 from softspike.run import RunFolder, write_atomically
@@ -216,7 +217,7 @@ def _opened(run: RunFolder, rows: Rows, start: int, logs: Sequence[str]) -> Log:
     run.forget("diverged.json")
     earlier, shape = run.metrics(), getattr(rows, "image_shape", None)
     files = [open_log(name, run.path, earlier, shape) for name in dict.fromkeys(logs)]
-    return Log(run.append_metrics, files, seconds=float(earlier[-1]["seconds"]) if earlier else 0.0)
+    return Log(run.append_metrics, files, seconds=seconds_of(earlier) or 0.0)
 
 
 def _finish(coder: SparseCoder, rows: Rows, run: RunFolder, what: str) -> Figures:

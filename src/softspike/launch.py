@@ -7,6 +7,7 @@ goes on from its last checkpoint.
 """
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -72,7 +73,7 @@ def _losses_named(patience: float) -> Iterator[None]:
     except Diverged:
         raise
     except RuntimeError as error:
-        first = str(error).splitlines()[0]
+        first = re.sub(r"^\[\S+:\d+\] ", "", str(error).splitlines()[0])  # where in its source a library stumbled
         late = "timed out" in first.lower() or "timeout" in first.lower()
         if not (late or isinstance(error, dist.DistError) or "gloo" in first.lower() or "Connection" in first):
             raise

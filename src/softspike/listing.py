@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ import numpy as np
 from softspike.estimator import SparseCoder
 from softspike.report.figure import dictionary_order
 from softspike.report.pixels import drawn_as
-from softspike.report.record import stored_figures
+from softspike.report.record import seconds_of, stored_figures
 from softspike.report.table import Line, print_grid, print_table, summary_lines
 from softspike.report.terminal import half_blocks, inline_picture, small_mosaic
 from softspike.report.words import duration
@@ -49,7 +49,7 @@ def show_job(path: Path) -> None:
     settings = config.get("estimator") or {}
     data = (config.get("data") or {}).get("name") or "not recorded"
     log = run.metrics()
-    seconds = duration(float(log[-1]["seconds"])) if log and "seconds" in log[-1] else ""
+    seconds = _took(log)
     lines: list[Line] = [
         ("method", str(settings.get("method")), ""),
         ("data", str(data), f"{config.get('n_features')} features"),
@@ -115,8 +115,13 @@ def describe_run(run: RunFolder) -> tuple[str, ...]:
         f"{summary.active:.2f}" if summary else "",
         f"{stored['target_active']:.1f}" if isinstance(stored.get("target_active"), int | float) else "",
         str(summary.dead) if summary else "",
-        duration(float(log[-1]["seconds"])) if log and "seconds" in log[-1] else "",
+        _took(log),
     )  # fmt: skip
+
+
+def _took(log: Sequence[Mapping[str, Any]]) -> str:
+    seconds = seconds_of(log)
+    return "" if seconds is None else duration(seconds)
 
 
 def _show_dictionary(run: RunFolder, config: dict[str, Any]) -> None:

@@ -61,7 +61,13 @@ class Record:
     @property
     def seconds(self) -> float | None:
         """How long training took."""
-        return float(self.log[-1]["seconds"]) if self.log and "seconds" in self.log[-1] else None
+        return seconds_of(self.log)
+
+
+def seconds_of(log: Sequence[Mapping[str, Any]]) -> float | None:
+    """The time of the last line, where it has one."""
+    seconds = log[-1].get("seconds") if log else None
+    return None if seconds is None or not math.isfinite(seconds) else float(seconds)
 
 
 def stored_figures(summary: Mapping[str, Any] | None) -> Figures | None:
