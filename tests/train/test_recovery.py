@@ -112,7 +112,7 @@ def test_an_error_that_rises_without_end_is_divergence():
 def test_no_method_raises_a_false_alarm(method):
     with warnings.catch_warnings():
         warnings.simplefilter("error", Recovered)
-        quick(method=often_checked(method), max_steps=120).fit(small_data())
+        quick(method=often_checked(method), max_steps=60).fit(small_data())
 
 
 def test_a_run_that_went_back_is_resumed_bit_for_bit():
