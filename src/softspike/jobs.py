@@ -184,7 +184,7 @@ def _train(
     log = _opened(run, rows, start.step if start else 0, logs) if team.leads else None
     watching = [log] if log is not None else []
     try:
-        with progress_shown(team.leads) as shown, stop_on_interrupt() as stop:
+        with progress_shown(team.leads, centred=standardiser.centred) as shown, stop_on_interrupt() as stop:
             coder.fit_rows(
                 rows, standardiser=standardiser, observers=[*watching, *shown],
                 on_checkpoint=run.save_checkpoint if team.leads else None, checkpoint_every=checkpoint_every,

@@ -54,6 +54,13 @@ def test_the_bar_leaves_the_terminal_as_it_was_when_training_fails(open_terminal
     assert terminal.getvalue().count("\x1b[?25l") == terminal.getvalue().count("\x1b[?25h")
 
 
+@pytest.mark.parametrize(("positive", "word"), [(False, "explained"), (True, "error")])
+def test_what_is_explained_is_said_of_centred_data_only(capsys, positive, word):
+    """1 − misfit is a share of variance only where the mean has been taken out."""
+    SparseCoder(**QUICK, max_steps=3, positive=positive, verbose=True).fit(small_data())
+    assert f"  {word} " in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("verbose", "printed"), [(None, False), (False, False), (True, True)])
 def test_lines_elsewhere_only_if_asked_for(capsys, verbose, printed):
     SparseCoder(**QUICK, max_steps=3, verbose=verbose).fit(small_data())
