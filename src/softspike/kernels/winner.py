@@ -53,7 +53,7 @@ def score(
     N_HEADS: tl.constexpr, LAPLACE: tl.constexpr, FORM: tl.constexpr,
     ROWS: tl.constexpr, FEATURES: tl.constexpr, COMPONENTS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """scores[r, j, b] = ‖x − A·z‖² of four samples of ROWS inputs; z is rounded to the precision that the atoms have."""
+    """scores[r, j, b] = ‖x − A·z‖² of four samples of ROWS inputs; z has the precision of the atoms."""
     r = tl.program_id(2).to(tl.int64)
     group = tl.program_id(1)
     settings += r * column.COLUMNS
