@@ -39,7 +39,8 @@ def demo_job(out: Path, steps: int | None, seed: int | None, device: str, resume
     run = RunFolder(out)
     stored = run.config() if resume else {}
     if resume and stored.get("data") != DEMO:
-        raise ValueError(f"{out} is not a run of the demo; go on with: softspike train DATA -o {quote(str(out))} --resume")
+        again = f"softspike train DATA -o {quote(str(out))} --resume"
+        raise ValueError(f"{out} is not a run of the demo; go on with: {again}")
     options = {"random_state": seed, "max_steps": steps}
     given = {name: value for name, value in options.items() if value is not None}
     defaults = {"n_components": 256, "sparsity": 0.1, "random_state": 0}

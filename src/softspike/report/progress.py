@@ -12,9 +12,7 @@ __all__ = ["PlainLines", "ProgressBar", "components_of", "decoding_shown", "prog
 
 
 @contextmanager
-def progress_shown(
-    verbose: bool | None, centred: bool = False, n_steps: int | None = None
-) -> Iterator[list[Observer]]:
+def progress_shown(verbose: bool | None, centred: bool = False, n_steps: int | None = None) -> Iterator[list[Observer]]:
     """The observer that suits the place: a bar on a terminal, lines if asked for elsewhere, otherwise nothing.
 
     Data that is `centred` and scaled has the variance 1, so what is explained of it is 1 − misfit; of other data the
