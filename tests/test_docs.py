@@ -19,6 +19,8 @@ def test_the_blocks_of_a_page_run(name, tmp_path, monkeypatch):
     import matplotlib as mpl
 
     mpl.use("Agg")
+    from matplotlib import pyplot
+
     torch.set_num_threads(1)
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", (DOCS / name).read_text(encoding="utf-8"), flags=re.DOTALL)
@@ -26,6 +28,7 @@ def test_the_blocks_of_a_page_run(name, tmp_path, monkeypatch):
     names = {}
     for block in blocks:
         exec(compile(block, name, "exec"), names)
+    pyplot.close("all")
 
 
 def test_the_ten_lines_of_the_readme_run(tmp_path, monkeypatch):
