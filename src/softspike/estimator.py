@@ -153,7 +153,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """
         standardiser = self.check(rows) if standardiser is None else standardiser
         device = pick_device(self.device)
-        with progress_shown(self.verbose, centred=standardiser.centred) as shown:
+        with progress_shown(self.verbose, standardiser.centred, self.max_steps) as shown:
             fitted = fit_rows(
                 rows, self._builder(), self._plan(rows.n_features), standardiser, seed=seed_of(self.random_state),
                 device=device, observers=[*observers, *shown], on_checkpoint=on_checkpoint,

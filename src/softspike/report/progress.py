@@ -12,11 +12,11 @@ __all__ = ["PlainLines", "ProgressBar", "components_of", "decoding_shown", "prog
 
 
 @contextmanager
-def progress_shown(verbose: bool | None, centred: bool = False) -> Iterator[list[Observer]]:
+def progress_shown(verbose: bool | None, centred: bool = False, n_steps: int | None = None) -> Iterator[list[Observer]]:
     """The observer that suits the place: a bar on a terminal, lines if asked for elsewhere, otherwise nothing.
 
     Data that is `centred` and scaled has the variance 1, so what is explained of it is 1 − misfit; of other data the
-    error itself is shown.
+    error itself is shown. `n_steps`, where they are known before the first of them is logged.
     """
     terminal = sys.stderr.isatty()
     if verbose is False or (verbose is None and not terminal):
@@ -24,7 +24,7 @@ def progress_shown(verbose: bool | None, centred: bool = False) -> Iterator[list
     elif not terminal:
         yield [PlainLines(centred=centred)]
     else:
-        bar = ProgressBar(centred)
+        bar = ProgressBar(centred, n_steps)
         try:
             yield [bar]
         finally:
@@ -64,7 +64,7 @@ def figures_of(progress: Progress, centred: bool) -> str:
 class ProgressBar:
     """Steps, steps per second, time left and the figures of the batch, on standard error."""
 
-    def __init__(self, centred: bool = False) -> None:
+    def __init__(self, centred: bool = False, n_steps: int | None = None) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bar
@@ -80,8 +80,8 @@ class ProgressBar:
             TextColumn("{task.fields[figures]}", table_column=Column(no_wrap=True)),
             console=Console(stderr=True), expand=True,
         )  # fmt: skip
-        # No total yet: it pulses until the first step is logged.
-        self._task = self._bar.add_task("training", total=None, speed="", figures="")
+        # Without a total it pulses until the first step is logged.
+        self._task = self._bar.add_task("training", total=n_steps, speed="", figures="first steps …")
         self._bar.start()
 
     def logged(self, progress: Progress) -> None:
@@ -146,6 +146,14 @@ def decoding_shown() -> Iterator[Callable[[int, int], None] | None]:
     from rich.progress import Progress as Bar
 
     columns = (TextColumn("decoding images, once"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("decoding", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    bar = Bar(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task("decoding", total=None)
+
+    def decoded(done: int, total: int) -> None:
+        bar.start()  # not before: most data has nothing to decode
+        bar.update(task, completed=done, total=total)
+
+    try:
+        yield decoded
+    finally:
+        bar.stop()
