@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -129,6 +130,11 @@ def _fail(message: str, code: int) -> None:
     raise SystemExit(code)
 
 
+def _again(*words: object) -> str:
+    """How to go on, as it can be pasted into a shell."""
+    return f"; go on with: {shlex.join(['softspike', *map(str, words), '--resume'])}"
+
+
 def _version(show: bool) -> None:
     if show:
         print(f"softspike {__version__}")
@@ -154,7 +160,7 @@ def demo(
 ) -> None:
     """Train 256 components on patches of the embedded photographs: under 2 minutes on 2 cores."""
     out = out if resume else _free_folder(out)
-    with _plain_errors(out, f"; go on with: softspike demo -o {out} --resume"):
+    with _plain_errors(out, _again("demo", "-o", out)):
         from softspike.jobs import demo_job
 
         demo_job(out, steps, seed, device, resume)
@@ -194,7 +200,8 @@ def train(
         "beta": beta, "mirrored": mirrored, "precision": precision,
     }  # fmt: skip
     given = {name: value for name, value in options.items() if value is not None}
-    with _plain_errors(out, f"; go on with: softspike train {data} -o {out}{f' --key {key}' if key else ''} --resume"):
+    logs = [word for name in log or [] for word in ("--log", name)]
+    with _plain_errors(out, _again("train", data, "-o", out, *(["--key", key] if key else []), *logs)):
         from softspike.jobs import train_job
 
         train_job(data, out, {**config_file(config), **given}, key, resume, checkpoint_every, log or [])

@@ -155,7 +155,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """
         standardiser = self.check(rows) if standardiser is None else standardiser
         device = pick_device(self.device)
-        with progress_shown(self.verbose) as shown:
+        with progress_shown(self.verbose, standardiser.centred, self.max_steps) as shown:
             fitted = fit_rows(
                 rows, self._builder(), self._plan(rows.n_features), standardiser, seed=seed_of(self.random_state),
                 device=device, observers=[*observers, *shown], on_checkpoint=on_checkpoint,
@@ -260,7 +260,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         Atoms become tiles of `image_shape`, (h, w) or (h, w, 3); without it, squares where the number of features is a
         square, and otherwise one row each of a map.
         """
-        check_is_fitted(self, "components_")
+        check_is_fitted(self, "coder_")
         return plot_dictionary(self.components_, image_shape, order, ax)
 
     def _html_repr(self) -> str:

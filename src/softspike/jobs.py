@@ -4,6 +4,7 @@ import difflib
 import io
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import torch
@@ -39,7 +40,8 @@ def demo_job(out: Path, steps: int | None, seed: int | None, device: str, resume
     run = RunFolder(out)
     stored = run.config() if resume else {}
     if resume and stored.get("data") != DEMO:
-        raise ValueError(f"{out} is not a run of the demo; go on with: softspike train DATA -o {out} --resume")
+        again = f"softspike train DATA -o {quote(str(out))} --resume"
+        raise ValueError(f"{out} is not a run of the demo; go on with: {again}")
     options = {"random_state": seed, "max_steps": steps}
     given = {name: value for name, value in options.items() if value is not None}
     defaults = {"n_components": 256, "sparsity": 0.1, "random_state": 0}
@@ -112,7 +114,7 @@ def _train_with(
     if team.leads:
         linear = isinstance(coder.coder_.generator, LinearGenerator)
         _finish(coder, some(rows) if linear else some(rows, _DEEP_ROWS), run, "training rows")
-        print(f"see what was learned: softspike report {out}")
+        print(f"see what was learned: softspike report {quote(str(out))}")
 
 
 def encode_job(run: Path, data: Path, out: Path, key: str | None, device: str) -> None:
@@ -193,7 +195,8 @@ def _train(
             log.begin_again(_opened(run, rows, rollback.step, logs))
 
     try:
-        with progress_shown(team.leads) as shown, stop_on_interrupt() as stop:
+        bar = progress_shown(team.leads, standardiser.centred, coder.max_steps)
+        with bar as shown, stop_on_interrupt() as stop:
             coder.fit_rows(
                 rows, standardiser=standardiser, observers=[*watching, *shown],
                 on_checkpoint=run.save_checkpoint if team.leads else None, checkpoint_every=checkpoint_every,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from softspike.estimator import SparseCoder
+from softspike.generator import LinearGenerator
 from softspike.report.figure import dictionary_order
 from softspike.report.pixels import drawn_as
 from softspike.report.record import seconds_of, stored_figures
@@ -137,6 +138,8 @@ def _show_dictionary(run: RunFolder, config: dict[str, Any]) -> None:
         return
     console = Console()
     coder = SparseCoder.restored(config, latest[1], "cpu", str(run.path))
+    if not isinstance(coder.coder_.generator, LinearGenerator):
+        return  # a network has no atoms; its pictures are files
     shape = (config.get("data") or {}).get("image_shape")
     drawn = drawn_as(coder.n_features_in_, tuple(shape) if shape else None, _BLOCKS)
     if drawn.kind == "bars":
