@@ -114,7 +114,7 @@ def fit_rows(
     fitted = prepare(method, plan, seed, device, standardiser, precision)
     recipe = replace(fitted.recipe, save_every=checkpoint_every)
     if resume:
-        restore(fitted, resume.tensors)
+        _go_on(fitted, resume)
     recovery = Recovery(
         fitted.tensors, partial(restore, fitted), resume.step if resume else 0, resume.tensors if resume else None
     )
@@ -146,6 +146,16 @@ def check_size(plan: Plan, tensors: Mapping[str, Tensor]) -> None:
     needed = plan.n_components * (plan.n_features if plan.networks is None else 1)
     if max(needed, plan.n_features, plan.encoder_steps) > stored:
         raise ValueError(f"the configuration asks for at least {needed} numbers, the file holds {stored}")
+
+
+def _go_on(fitted: Fitted, resume: Checkpoint) -> None:
+    try:
+        restore(fitted, resume.tensors)
+    except (KeyError, ValueError, RuntimeError) as error:
+        why = " ".join(str(error).split())
+        raise ValueError(
+            f"the checkpoint of step {resume.step} is not one of this model ({why}); train again"
+        ) from error
 
 
 def restore(fitted: Fitted, tensors: dict[str, Tensor]) -> None:

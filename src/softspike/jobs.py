@@ -107,7 +107,7 @@ def _train_with(
     rows = team.leader_first(lambda: _read(data, key))
     standardiser = coder.check(rows)
     source = {"name": str(data), "key": key, "image_shape": rows.image_shape, "fingerprint": fingerprint(rows)}
-    if resume and stored.get("data", {}).get("fingerprint") != source["fingerprint"]:
+    if resume and (stored.get("data") or {}).get("fingerprint") != source["fingerprint"]:
         raise ValueError(f"{data} is not the data that {out} was trained on; --resume needs the same rows")
     team.handed_out(lambda: _claim(run, None if resume else {**coder.config(), "data": source}))
     _train(coder, rows, standardiser, run, checkpoint_every, resume, logs, team)
@@ -153,7 +153,7 @@ def coder_from(parameters: dict[str, Any]) -> SparseCoder:
 
 def _continued(parameters: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
     """The parameters of a stopped run, which those given now must not contradict."""
-    before = stored.get("estimator", {})
+    before = stored.get("estimator") or {}
     for name, value in parameters.items():
         if stored and before.get(name) != value:
             raise ValueError(
