@@ -55,7 +55,7 @@ def sides(setting: NetSetting, batch: int, device: torch.device, precision: Prec
 
     def ours(first: int, last: int) -> None:
         quiet = replace(recipe, n_steps=last, log_every=2**62, save_every=2**62)
-        train(coder, rows, quiet, device=device, optimizer=optimizer, start=first, precision=precision)
+        train(coder, rows, quiet, device=device, optimizer=optimizer, start=first, precision=precision, captured=True)
 
     def straightforward(first: int, last: int) -> None:
         bare.parts.train()
