@@ -82,6 +82,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     _stream: Stream | None
     _image_shape: tuple[int, ...] | None
+    _drawn_shape: tuple[int, ...] | None = None  # of the pictures it was trained on, where the data said so
     target_active_: float
 
     def __init__(
@@ -162,6 +163,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             )  # fmt: skip
         self._set(fitted)
         self.n_steps_, self.n_samples_seen_ = self.max_steps, len(rows)
+        self._drawn_shape = getattr(rows, "image_shape", None)
         return self
 
     def check(self, rows: Rows) -> Standardiser:
@@ -254,11 +256,11 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     ) -> Any:
         """Draw the dictionary with matplotlib, by falling norm or in the given order, and return the axes.
 
-        Atoms become tiles of `image_shape`, (h, w) or (h, w, 3); without it, squares where the number of features is a
-        square, and otherwise one row each of a map.
+        Atoms become tiles of `image_shape`, (h, w) or (h, w, 3); without it, of the shape of the images it was trained
+        on, where these came from a file, squares where the number of features is a square, otherwise rows of a map.
         """
         check_is_fitted(self, "coder_")
-        return plot_dictionary(self.components_, image_shape, order, ax)
+        return plot_dictionary(self.components_, image_shape or self._drawn_shape, order, ax)
 
     def _html_repr(self) -> str:
         """What notebooks show: scikit-learn's diagram before `fit`, figures and the dictionary after."""
@@ -266,7 +268,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             return estimator_html_repr(self)
         d, n_features = self.components_.shape
         line = f"{d} atoms of {n_features} features, {self.target_active_:g} asked to be active, {self.n_steps_} steps"
-        return coder_html(type(self).__name__, line, self.components_, self.get_params(deep=False))
+        return coder_html(type(self).__name__, line, self.components_, self.get_params(deep=False), self._drawn_shape)
 
     def _repr_html_inner(self) -> str:
         return self._html_repr()
@@ -326,6 +328,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             raise RunError(f"{where} does not hold a SparseCoder of this version ({why}); train again") from error
         coder._set(fitted)
         coder.n_steps_, coder.n_samples_seen_ = int(config.get("n_steps", 0)), int(config.get("n_samples_seen", 0))
+        shape = (config.get("data") or {}).get("image_shape")
+        coder._drawn_shape = tuple(shape) if shape else None
         return coder
 
     # ── inside ──
