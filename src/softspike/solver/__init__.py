@@ -1,14 +1,17 @@
 """The other road from x to z: iterative solvers on a dictionary, batched, on any device."""
 
 from softspike.solver.coder import FistaCoder
-from softspike.solver.fista import FistaResult, fista, lasso_gap
+from softspike.solver.fista import fista
+from softspike.solver.gap import LassoResult, lasso_gap
+from softspike.solver.lasso import lasso
 from softspike.solver.omp import omp, omp_at_mean_count, omp_residuals
 from softspike.solver.support import refit_on_support
 
 __all__ = [
     "FistaCoder",
-    "FistaResult",
+    "LassoResult",
     "fista",
+    "lasso",
     "lasso_gap",
     "omp",
     "omp_at_mean_count",
