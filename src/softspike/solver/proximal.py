@@ -60,12 +60,17 @@ def proximal(
     positive: bool,
     begun: int = 0,
 ) -> None:
-    """Descend over all atoms at once; a sample leaves when its gap is reached, and the answer has it."""
+    """Descend over all atoms at once; a sample leaves when its gap is reached, and the answer has it.
+
+    From a given start steps are taken before the first look: the codes of a neighbouring λ have a small gap, too.
+    """
     z, slope = torch.zeros_like(signals.correlation), signals.correlation
     if start is not None:
         z[:, : atoms.n] = start
         slope = slope - atoms.bend(z)
     point = Point(z, slope, atoms.typical.expand(len(z), 1))
+    if start is not None and begun + _CHECK_EVERY <= max_steps:
+        point, begun = descend(point, atoms.bend, _CHECK_EVERY, atoms.least, positive), begun + _CHECK_EVERY
     for done in range(begun, max_steps + 1, _CHECK_EVERY):
         largest = point.slope.amax(-1, keepdim=True)
         if not positive:

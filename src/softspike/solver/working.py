@@ -45,9 +45,9 @@ def working_set(
         size = slope if positive else slope.abs()
         known = signals.correlation.gather(1, work.atoms)
         gap = gap_of_slope(signals.energy, known, work.codes, slope.gather(1, work.atoms), size.amax(-1, keepdim=True))
-        finished, going = (mask[:, 0].nonzero()[:, 0] for mask in (gap <= signals.floor, ~(gap <= signals.floor)))
-        if done + _STEPS > max_steps:
-            finished, going = torch.arange(len(gap), device=gap.device), going[:0]
+        reached = (gap <= signals.floor) & (start is None or done > 0)  # the codes of a neighbouring λ are near, too
+        reached |= done + _STEPS > max_steps
+        finished, going = (mask[:, 0].nonzero()[:, 0] for mask in (reached, ~reached))
         if len(finished):
             leaving = work.at(finished)
             answer.store(signals.at(finished), leaving.spread(size[: len(finished)]), gap[finished], done)
