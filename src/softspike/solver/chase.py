@@ -9,7 +9,7 @@ from softspike.solver.threads import on_all_cores
 
 __all__ = ["pursue"]
 
-_NUMBERS, _MOST_ROWS, _LEAST_ROWS = 2**18, 512, 32  # entries of Aᵀr, and rows, pursued together
+_NUMBERS, _MOST_ROWS, _LEAST_ROWS = 2**18, 512, 64  # entries of Aᵀr, and rows, pursued together
 SIZE = 0
 _LOOK_EVERY = 4  # atoms, at who has stopped and what has worn down
 _FRESH = 0.01  # share of ‖r‖² down to which it may be updated
@@ -24,16 +24,18 @@ def pursue(x: Tensor, atoms: Tensor, limit: int, stop: Tensor | float, counts: T
     """
     n, unit = len(x), Unit(atoms, len(x) * limit)
     floor = torch.as_tensor(stop, dtype=x.dtype, device=x.device).reshape(-1, 1).expand(n, 1)
+    norms = x.norm(dim=-1, keepdim=True).clamp_min(torch.finfo(x.dtype).tiny)
     answer = Pursuit(torch.full((n, limit), unit.n, device=x.device), *(x.new_zeros(n, limit) for _ in range(3)))
     distinct = x.new_ones(n)
 
     def store(chase: Chase) -> None:
-        for whole, part in zip(answer, chase.result(limit, unit.n), strict=True):
+        for whole, part in zip(answer, chase.result(limit, unit.n, norms[chase.places]), strict=True):
             whole.index_copy_(0, chase.places, part)
         distinct.index_copy_(0, chase.places, chase.distinct[:, 0])
 
     def run(rows: Tensor) -> None:
-        chase = Chase.begin(rows, x.index_select(0, rows), unit, limit, floor[rows])
+        signals = x.index_select(0, rows) / norms[rows]
+        chase = Chase.begin(rows, signals, unit, limit, floor[rows] / norms[rows].square())
         for k in range(limit):
             if counts is not None:
                 chase.live = chase.live * (counts[chase.places, None] > k)
@@ -46,8 +48,9 @@ def pursue(x: Tensor, atoms: Tensor, limit: int, stop: Tensor | float, counts: T
                 if not len(live):
                     return
                 chase = chase.at(live)
-            if bool((chase.energy < _FRESH * chase.fresh).any()):
-                chase.refresh(unit, k + 1)
+            worn = (chase.energy < _FRESH * chase.fresh)[:, 0].nonzero()[:, 0]
+            if len(worn):
+                chase.refresh(unit, k + 1, worn)
         store(chase)
 
     groups = _groups(x, unit.n) if limit and n else []

@@ -1,20 +1,19 @@
 """Where the largest of many numbers is."""
 
+import torch
 from torch import Tensor
 
-__all__ = ["BLOCK", "largest"]
-
-BLOCK = 64
+__all__ = ["largest"]
 
 
-def largest(values: Tensor) -> tuple[Tensor, Tensor]:
-    """The place of each row's maximum and the maximum, both (B, 1), of values (B, n·64); the first of equals.
+def largest(values: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
+    """The place of each row's maximum, the first of equals, and the maximum, both (B, 1), of values (B, n) in [0, 1].
 
-    The maximum of columns 64 apart is vectorised, the place of a maximum is not: so it is looked for among 64 columns,
-    then down one of them.
+    `places` are n, n − 1, … 1. torch's argmax is not vectorised but its maximum is, so the places are added to what is
+    left of the values after their maximum is taken off and the rest blown up: the maximum of that is a place.
+    Overwrites the values.
     """
-    blocks = values.view(len(values), -1, BLOCK)
-    column = blocks.amax(1).argmax(-1, keepdim=True)
-    down = blocks.gather(2, column[:, :, None].expand(-1, blocks.shape[1], 1))[:, :, 0]
-    block = down.argmax(-1, keepdim=True)
-    return block * BLOCK + column, down.gather(1, block)
+    top = values.amax(-1, keepdim=True)
+    blown_up = torch.finfo(values.dtype).eps ** -3  # a unit of rounding in the smallest values of interest is > n then
+    place = torch.add(places, values.sub_(top), alpha=blown_up, out=values).amax(-1, keepdim=True)
+    return values.shape[1] - place.long(), top

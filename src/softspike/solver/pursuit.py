@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag, pad
 
-from softspike.solver.largest import BLOCK, largest
+from softspike.solver.largest import largest
 
 __all__ = ["Chase", "Pursuit", "Unit"]
 
@@ -25,12 +25,12 @@ class Pursuit(NamedTuple):
 
 
 class Unit:
-    """Atoms of unit norm, or 0, (D, d), with as many columns of zeros as fill the last block."""
+    """Atoms of unit norm, or 0, (D, d)."""
 
     def __init__(self, atoms: Tensor, n_choices: int):
         self.n = atoms.shape[1]
-        self.columns = pad(atoms, (0, -self.n % BLOCK))
-        self.rows = self.columns.T.contiguous()
+        self.columns, self.rows = atoms, atoms.T.contiguous()
+        self.places = torch.arange(self.n, 0, -1, dtype=atoms.dtype, device=atoms.device)
         # AᵀA costs as much as d products with A, and spares two for every choice.
         self.gram = self.rows @ self.columns if self.n <= min(_WIDEST_GRAM, 2 * n_choices) else None
 
@@ -53,7 +53,7 @@ class Unit:
 
 @dataclass
 class Chase:
-    """Pursuits under way, all at the same count. Those that have stopped go along with steps of length 0."""
+    """Pursuits of signals of unit norm, all at the same count. Those that have stopped go along with steps of 0."""
 
     places: Tensor  # (B,)
     x: Tensor  # (B, D)
@@ -61,7 +61,7 @@ class Chase:
     slope: Tensor  # Aᵀr, (B, d)
     energy: Tensor  # ‖r‖², (B, 1)
     fresh: Tensor  # ‖r‖² when it was last computed from r, (B, 1)
-    faint: Tensor  # largest |aᵢᵀr| that may be rounding, (B, 1)
+    free: Tensor  # 1, or 0 for the atoms taken, (B, d)
     live: Tensor  # 1, or 0 where it has stopped, (B, 1)
     distinct: Tensor  # smallest squared sine between an atom taken and those before, (B, 1)
     chosen: Tensor  # (B, K)
@@ -79,16 +79,21 @@ class Chase:
         numbers = [x.new_zeros(len(x), width) for _ in range(3)]
         squares = [x.new_zeros(len(x), _GROW, _GROW) for _ in range(2)]
         one = torch.ones_like(energy)
-        stop, faint = torch.maximum(stop, (10 * eps) ** 2 * energy), 10 * eps * energy.sqrt()
-        return Chase(places, x, stop, x @ unit.columns, energy, energy, faint, one, one.clone(), chosen, *numbers, *squares)
+        slope = x @ unit.columns
+        return Chase(
+            places, x, stop.clamp_min((10 * eps) ** 2), slope, energy, energy.clone(), torch.ones_like(slope), one, one, chosen,
+            *numbers, *squares,
+        )  # fmt: skip
 
     def at(self, rows: Tensor) -> "Chase":
         return Chase(*(getattr(self, field.name).index_select(0, rows) for field in fields(self)))
 
     def take(self, unit: Unit, k: int) -> None:
         """One more atom for every pursuit that still goes: its direction orthogonal to those before, and a step."""
-        best, value = largest(self.slope.abs().scatter_(1, self.chosen[:, :k], 0.0))
-        self.live = self.live * (self.energy > self.stop) * (value > self.faint)
+        best, value = largest(self.slope.abs().mul_(self.free), unit.places)
+        self.free.scatter_(1, best, 0.0)
+        faint = 10 * torch.finfo(value.dtype).eps  # may be rounding
+        self.live = self.live * (self.energy > self.stop) * (value > faint)
         row = self._row(unit, best, k)
         weight = self.slope.gather(1, best) * row[:, k : k + 1] * self.live
         step = row * weight
@@ -116,18 +121,20 @@ class Chase:
         self.inverse[:, k], self.transposed[:, :, k] = row, row
         return row
 
-    def refresh(self, unit: Unit, k: int) -> None:
-        """Aᵀr and ‖r‖² from r itself, which updates have worn down, after one step of refinement."""
-        width = self.inverse.shape[1]
-        chosen, codes = self.chosen[:, :k], self.coefficients[:, :width]
-        left = (self.x - unit.image(chosen, codes[:, :k])) @ unit.columns
+    def refresh(self, unit: Unit, k: int, rows: Tensor) -> None:
+        """Aᵀr and ‖r‖² of these rows from r itself, which updates have worn down, after one step of refinement."""
+        width, x = self.inverse.shape[1], self.x[rows]
+        chosen, codes = self.chosen[rows, :k], self.coefficients[rows, :width]
+        left = (x - unit.image(chosen, codes[:, :k])) @ unit.columns
         rest = pad(left.gather(1, chosen), (0, width - k))[:, None]
-        codes += torch.bmm(torch.bmm(rest, self.transposed), self.inverse)[:, 0]
-        residual = self.x - unit.image(chosen, codes[:, :k])
-        self.slope, self.energy = residual @ unit.columns, residual.square().sum(-1, keepdim=True)
-        self.fresh = self.energy
+        codes += torch.bmm(torch.bmm(rest, self.transposed[rows]), self.inverse[rows])[:, 0]
+        residual = x - unit.image(chosen, codes[:, :k])
+        self.coefficients[rows, :width], self.slope[rows] = codes, residual @ unit.columns
+        self.energy[rows] = self.fresh[rows] = residual.square().sum(-1, keepdim=True)
 
-    def result(self, limit: int, none: int) -> Pursuit:
-        taken = self.energies[:, :limit] > 0
-        numbers = (values[:, :limit] for values in (self.coefficients, self.projections, self.energies))
-        return Pursuit(torch.where(taken, self.chosen[:, :limit], none), *numbers)
+    def result(self, limit: int, none: int, norms: Tensor) -> Pursuit:
+        """In units of signals whose norms (B, 1) are these."""
+        energies = self.energies[:, :limit]
+        chosen = torch.where(energies > 0, self.chosen[:, :limit], none)
+        coefficients, projections = self.coefficients[:, :limit] * norms, self.projections[:, :limit] * norms
+        return Pursuit(chosen, coefficients, projections, energies * norms.square())
