@@ -24,7 +24,6 @@ __all__ = ["OURS", "Cell", "complete", "patches"]
 
 OURS = "hard-gaussian"
 _CHUNK = 4000  # patches coded at a time
-_REFITS = (0, 1, 2, 3, 5)
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,7 @@ def _measure(estimator: SparseCoder, train: Tensor, valid: Tensor, n: int) -> di
         "active": active_count(codes),
         "dead": dead_components(_codes(coder, standardiser(train))) / codes.shape[1],  # of all training patches
         "worst_patch": float(left.max()),  # ‖x − x̂‖²/‖x‖²
-        "refit": _refits(coder, x),
+        "rounds": _rounds(coder, x),
         "rivals": rivals(x[:n], coder.generator.atoms.detach(), codes[:n]) if n else {},
     }
 
@@ -146,12 +145,13 @@ def _codes(coder: Coder, x: Tensor) -> Tensor:
     return torch.cat([coder.code(part) for part in x.split(_CHUNK)])
 
 
-def _refits(coder: Coder, x: Tensor) -> dict[str, float]:
-    """Explained variance with other numbers of refit steps than the model's own."""
-    if not isinstance(coder, VariationalCoder):
+def _rounds(coder: Coder, x: Tensor) -> dict[str, float]:
+    """Explained variance after 0, 1, … of the model's rounds of correction, all at the same mean count."""
+    if not (isinstance(coder, VariationalCoder) and coder.correction is not None):
         return {}
-    own, found = coder.refit_steps, {}
-    for coder.refit_steps in _REFITS:
-        found[str(coder.refit_steps)] = explained_variance(x, coder.generator(_codes(coder, x)))
-    coder.refit_steps = own
+    correction, atoms, found = coder.correction, coder.generator.atoms, {}
+    for n in range(len(correction.levels) + 1):
+        parts = ((part, coder.trained_law(part).code(coder.cut)) for part in x.split(_CHUNK))
+        codes = torch.cat([correction(part, atoms, start, n).code for part, start in parts])
+        found[str(n)] = explained_variance(x, coder.generator(codes))
     return found

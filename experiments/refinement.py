@@ -1,10 +1,11 @@
-"""What k more proximal steps from the amortised code would buy, against a cold start and against refitting alone.
+"""What k more steps from the amortised code buy: proximal ones, warm and cold, refitting alone, and corrected supports.
 
     python -m experiments.refinement --images scratch/data/olshausen.npy --out docs/results
 
 The proximal map of the model's own penalty (λ²/2η)·‖z‖₀ at rate η is the hard threshold at λ, so a step is
 z ← H_λ(z + ηAᵀ(x − Az)), shortened where it would raise the error; afterwards one step of least squares on the support,
-as for every code. λ is the level of the deterministic code, η the last rate that the encoder has learned.
+as for every code. λ is the level of the deterministic code, η the last rate that the encoder has learned. A round of
+correction adds, refits, drops and refits, as `SupportCorrection` does, here at the mean count of the amortised code.
 """
 
 import argparse
@@ -17,9 +18,9 @@ from torch import Tensor
 from softspike import SparseCoder
 from softspike.data import olshausen_patches, synthetic
 from softspike.metric import active_count, explained_variance
-from softspike.solver import refit_on_support
+from softspike.solver import SupportCorrection, omp_at_mean_count, refit_on_support
 
-STEPS = (1, 2, 5, 10, 20)
+STEPS, ROUNDS = (1, 2, 5, 10, 20), (1, 2, 3, 5)
 
 
 def proximal_steps(x: Tensor, atoms: Tensor, z: Tensor, rate: float, level: float, k: int, positive: bool) -> Tensor:
@@ -42,7 +43,7 @@ def compare(coder: SparseCoder, data: Tensor) -> dict[str, list[float]]:
     model = coder.coder_
     x, atoms = coder.standardiser_(data), model.generator.atoms
     rate, level = float(model.encoder.log_rate[-1].exp()), float(model.tracked.value * model.cut)
-    start = model.law(x).code(model.cut)
+    start = model.trained_law(x).code(model.cut)
 
     def row(z: Tensor) -> list[float]:
         reconstruction, count = z @ atoms.T, active_count(z)
@@ -54,6 +55,11 @@ def compare(coder: SparseCoder, data: Tensor) -> dict[str, list[float]]:
         for name, z in (("warm", start), ("cold", torch.zeros_like(start))):
             steps = proximal_steps(x, atoms, z, rate, level, k, coder.positive)
             table[f"{name}, {k} steps, 1 refit"] = row(refit_on_support(x, atoms, steps))
+    correction = SupportCorrection(max(ROUNDS), coder.positive)
+    correction.calibrate(x, atoms, start, active_count(start))
+    table |= {f"amortised, {n} rounds of correction": row(correction(x, atoms, start, n).code) for n in ROUNDS}
+    if not coder.positive:
+        table["OMP, one tolerance"] = row(omp_at_mean_count(x, atoms, active_count(start)))
     return table
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.distributions import Distribution, HalfNormal, Laplace, Normal
 
 from softspike.posterior import SpikeSlab
-from softspike.threshold import CentredSoft, Hard, PositiveHard, ShiftedSoft
+from softspike.threshold import CentredSoft, Hard, PositiveHard, Reweighted, ShiftedSoft
 
 
 class Row(NamedTuple):
@@ -41,6 +41,11 @@ def _spike_slab(base: Callable[[Tensor, Tensor], Distribution]) -> Callable[[Ten
     return lambda loc, scale, level: SpikeSlab(base(loc, scale), 2 - level / scale)
 
 
+def _reweighted(law: type) -> Callable[[Tensor, Tensor, Tensor], Distribution]:
+    """Any probability will do: p = 1/(1 + e^(λ − μ))."""
+    return lambda loc, scale, level: Reweighted(law(Normal(loc, scale), level), torch.sigmoid(loc - level))
+
+
 # The shifted threshold jumps where the noise is ±λ, which moves with the scale and the level but not with the location;
 # the hard ones jump at s = ±λ, which moves with everything; the centred one is continuous.
 ROWS = {
@@ -52,6 +57,8 @@ ROWS = {
     "hard-laplace": Row(_thresholded(Hard, Laplace), ()),
     "positive-normal": Row(_thresholded(PositiveHard, Normal), ()),
     "positive-laplace": Row(_thresholded(PositiveHard, Laplace), ()),
+    "reweighted-hard": Row(_reweighted(Hard), ()),
+    "reweighted-positive": Row(_reweighted(PositiveHard), ()),
     "spike-slab-normal": Row(_spike_slab(Normal), ("loc",)),
     "spike-slab-laplace": Row(_spike_slab(Laplace), ("loc",)),
     "spike-slab-half-normal": Row(_spike_slab(lambda loc, scale: HalfNormal(scale + 0 * loc, validate_args=False)), ()),

@@ -1,6 +1,7 @@
 """The softspike command. Heavy imports wait until a command runs, so that --help is quick."""
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,7 +28,12 @@ def _unset(text: str) -> Any:
     return typer.Option(help=text, show_default=False)
 
 
-Data = Annotated[Path, typer.Argument(help="npy, npz, mat, safetensors, parquet, a folder of npy shards or of images.")]
+Data = Annotated[
+    Path,
+    typer.Argument(
+        help="npy, npz, mat, safetensors, parquet, idx, a folder of npy shards or of images, CelebA or an MNIST."
+    ),
+]
 Run = Annotated[Path, typer.Argument(help="A run folder.")]
 Out = Annotated[Path, typer.Option("--out", "-o", help="The run folder to write.", show_default=False)]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
@@ -35,7 +41,10 @@ Resume = Annotated[bool, typer.Option("--resume", help="Continue the run in --ou
 Every = Annotated[int, typer.Option(help="Steps between checkpoints.")]
 Steps = Annotated[int | None, _unset("Training steps (default: 3000).")]
 Seed = Annotated[int | None, _unset("Seed of all random numbers (default: 0).")]
-Key = Annotated[str | None, _unset("The array of an npz, mat or safetensors file, or column of a parquet file.")]
+Key = Annotated[
+    str | None,
+    _unset("Array of an npz, mat or safetensors file, column of a parquet file, or part (train, test) of a set."),
+]
 Method = Annotated[str | None, _unset("The method, by name; an unknown name lists them all.")]
 Components = Annotated[int | None, _unset("Dictionary atoms (default: as many as features).")]
 Sparsity = Annotated[float | None, _unset("Target share of active components (default: 0.1).")]
@@ -44,6 +53,10 @@ Samples = Annotated[int | None, _unset("Posterior samples J per input, for metho
 Batch = Annotated[int | None, _unset("Rows per step (default: 256).")]
 Rate = Annotated[float | None, _unset("Peak learning rate (default: the method's own).")]
 Positive = Annotated[bool | None, _unset("Codes ≥ 0, or of either sign (default: either).")]
+Generator = Annotated[str | None, _unset("dictionary (the default), or conv: convolutional networks for images.")]
+Mirrored = Annotated[bool | None, _unset("Turn every second training image left to right (default: no).")]
+Beta = Annotated[float | None, _unset("Weight of the divergence, for methods that sample (default: 0.01).")]
+Precision = Annotated[str | None, _unset("Networks in float32, bfloat16 or float16 (default: by model and device).")]
 Constant = Annotated[str | None, _unset("error refuses constant features, keep lets them pass (default: error).")]
 Config = Annotated[Path | None, _unset("A JSON file of SparseCoder parameters; options override it.")]
 
@@ -67,7 +80,9 @@ def _plain_errors(run: Path | None = None, hint: str = "") -> Iterator[None]:
 
 
 def _fail(message: str, code: int) -> None:
-    print(f"softspike: {' '.join(message.split())}", file=sys.stderr)
+    # Of several processes that were given the same wrong input, one says so.
+    if code != 2 or os.environ.get("RANK", "0") == "0":
+        print(f"softspike: {' '.join(message.split())}", file=sys.stderr)
     raise SystemExit(code)
 
 
@@ -107,6 +122,7 @@ def train(
     data: Data,
     out: Out,
     method: Method = None,
+    generator: Generator = None,
     components: Components = None,
     sparsity: Sparsity = None,
     active: Active = None,
@@ -114,21 +130,25 @@ def train(
     steps: Steps = None,
     batch: Batch = None,
     rate: Rate = None,
+    beta: Beta = None,
     positive: Positive = None,
+    mirrored: Mirrored = None,
     constant_features: Constant = None,
     seed: Seed = None,
     device: Annotated[str | None, typer.Option(help="auto (the default), cpu or cuda.", show_default=False)] = None,
+    precision: Precision = None,
     key: Key = None,
     config: Config = None,
     checkpoint_every: Every = 1000,
     log: Logs = None,
     resume: Resume = False,
 ) -> None:
-    """Train a coder on DATA and leave a run folder."""
+    """Train a coder on DATA and leave a run folder. Under torchrun, on all its processes together."""
     options = {
         "method": method, "n_components": components, "sparsity": sparsity, "n_active": active, "n_samples": samples,
         "max_steps": steps, "batch_size": batch, "learning_rate": rate, "positive": positive,
-        "constant_features": constant_features, "random_state": seed, "device": device,
+        "constant_features": constant_features, "random_state": seed, "device": device, "generator": generator,
+        "beta": beta, "mirrored": mirrored, "precision": precision,
     }  # fmt: skip
     given = {name: value for name, value in options.items() if value is not None}
     with _plain_errors(out, f"; go on with: softspike train {data} -o {out}{f' --key {key}' if key else ''} --resume"):
@@ -202,6 +222,25 @@ def show(run: Run) -> None:
         from softspike.listing import show_job
 
         show_job(run)
+
+
+@app.command()
+def inspect(
+    run: Run,
+    data: Data,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write (default: RUN/inspect).")] = None,
+    beside: Annotated[
+        list[Path] | None, typer.Option("--with", help="A further run to show reconstructions of.")
+    ] = None,
+    components: Annotated[str | None, typer.Option(help="Components to lead through their range, as in 3,17.")] = None,
+    key: Key = None,
+    device: Device = "auto",
+) -> None:
+    """Draw what the components of a trained coder stand for, by its codes of DATA."""
+    with _plain_errors():
+        from softspike.inspecting import inspect_job
+
+        inspect_job(run, data, out, key, beside or (), components, device)
 
 
 @data_app.command()

@@ -3,11 +3,12 @@
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
-from torch import Generator, Tensor, nn
+from torch import Generator as Random
+from torch import Tensor, nn
 
-from softspike.generator import LinearGenerator
+from softspike.generator import Generator
 
-__all__ = ["Coder", "Loss"]
+__all__ = ["Coder", "Loss", "Trainable"]
 
 
 class Loss(NamedTuple):
@@ -19,14 +20,35 @@ class Loss(NamedTuple):
     active: Tensor  # mean number of non-zero components
 
 
-class Coder(nn.Module, ABC):
-    """x → z → x̂. Time is an argument: `loss` takes the step, and the step's own random numbers."""
-
-    generator: LinearGenerator
+class Trainable(nn.Module, ABC):
+    """What the loop needs of a model."""
 
     @abstractmethod
-    def loss(self, x: Tensor, step: int, random: Generator | None = None) -> Loss:
+    def loss(self, x: Tensor, step: int, random: Random | None = None) -> Loss:
         """What one training step minimises."""
+
+    def before_step(self) -> None:
+        """Called before each optimiser step, when gradients are there."""
+
+    def after_step(self, step: int) -> None:
+        """Called after each optimiser step, without gradients."""
+
+    def gauges(self) -> dict[str, Tensor]:
+        """Scalars of the model worth watching while it trains, beside its loss: `level` is that of its threshold."""
+        return {}
+
+    def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
+        """The parameters by role."""
+        return {"inference": list(self.parameters())}
+
+
+class Coder(Trainable):
+    """x → z → x̂. Time is an argument: `loss` takes the step, and the step's own random numbers.
+
+    x is (B, D); images are rows too, flattened in the order (height, width, channel).
+    """
+
+    generator: Generator
 
     @abstractmethod
     def code(self, x: Tensor) -> Tensor:
@@ -36,8 +58,8 @@ class Coder(nn.Module, ABC):
     def activation_probability(self, x: Tensor) -> Tensor:
         """γ = P(z ≠ 0 | x), (B, d). Coders without a posterior give a stand-in in [0, 1] and say which."""
 
-    def std(self, x: Tensor) -> Tensor:
-        """The standard deviation of each coefficient about the code, (B, d), where the coder has a posterior."""
+    def code_and_std(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The code and the standard deviation of each coefficient about it, (B, d), where the coder has a posterior."""
         raise NotImplementedError(
             f"{type(self).__name__} codes come without a posterior, so they have no standard deviation; "
             "use a variational method, such as 'hard-gaussian'"
@@ -47,16 +69,10 @@ class Coder(nn.Module, ABC):
     def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None, pull: float = 1.0) -> None:
         """Make codes of x have `mean_active` non-zeros on (weighted) average; a pull below 1 goes part of the way."""
 
-    def gauges(self) -> dict[str, Tensor]:
-        """Scalars of the model worth watching while it trains, beside its loss: `level` is that of its threshold."""
-        return {}
-
     def before_step(self) -> None:
-        """Called before each optimiser step, when gradients are there."""
         self.generator.project_gradient()
 
     def after_step(self, step: int) -> None:
-        """Called after each optimiser step, without gradients."""
         self.generator.constrain()
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:

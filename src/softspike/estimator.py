@@ -13,11 +13,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from softspike import __version__
+from softspike.choices import check_shares, image_shape_of, networks_named, precision_named
 from softspike.coder import Coder
 from softspike.data import ArrayRows, Rows, RunningMoments, Standardiser, check_rows
 from softspike.fitting import Checkpoint, Fitted, fit_rows, pick_device, prepare, restore
+from softspike.generator import LinearGenerator
 from softspike.inference import Inference, as_array
-from softspike.methods import Built, Plan, composed, method_named
+from softspike.methods import Built, Networks, Plan, composed, method_named
 from softspike.metric import explained_share
 from softspike.parameters import check_parameters, plain_parameters, seed_of
 from softspike.report.figure import plot_dictionary
@@ -25,33 +27,45 @@ from softspike.report.notebook import coder_html
 from softspike.report.progress import progress_shown
 from softspike.run import FORMAT, RunError, RunFolder
 from softspike.stream import Stream
-from softspike.train import Observer
+from softspike.train import Alone, Observer, Team
 
 __all__ = ["SparseCoder"]
 
+_DEEP_COMPONENTS = 256
+
 
 class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Learns a dictionary and an encoder that turns data into codes with exact zeros.
+    """Learns a dictionary, or a deep generator, and an encoder that turns data into codes with exact zeros.
 
     Parameters
     ----------
-    n_components : number of dictionary atoms; None takes as many as there are features.
+    n_components : number of components; None takes as many as there are features, and 256 for a deep generator.
     sparsity : target share of active components, in (0, 1); ignored by the dense methods, 'gaussian' and
         'laplacian', whose codes have no zeros.
     n_active : target mean count of active components; overrides `sparsity`.
     method : a name of `softspike.methods.METHODS`, a composed `Coder`, or a function
         from a `Plan` to a `Built` (a coder and its recipe).
+    generator : 'dictionary' (x̂ = Az), or 'conv': convolutional networks for images in [0, 1], with any method of
+        `softspike.methods.DEEP_METHODS`; or a `Networks` object.
+    image_shape : (height, width[, channels]) of the images that rows are flattened from, in this order; None takes
+        what a file says, or a square. Deep generators only.
+    mirrored : turn every second training image left to right. Deep generators only.
     n_samples : posterior samples per input and step, for the methods that sample.
+    beta : weight of the divergence against the mean squared error, for the methods that sample; None is 0.01.
     max_steps, batch_size, learning_rate : the training schedule; a rate of None is the method's own.
     positive : codes ≥ 0, of data that is scaled but not centred: sums of parts start from 0, not from the mean.
-    encoder_steps : depth of the unrolled encoder; more steps code better and cost more.
+    encoder_steps : depth of the unrolled encoder, and three times the rounds in which a code's support is corrected;
+        more steps code better and cost more.
     constant_features : 'error' refuses columns without variance, 'keep' lets them pass.
     device : 'auto' (a GPU where there is one), 'cpu' or 'cuda'.
+    precision : 'auto', 'float32', 'bfloat16' or 'float16' networks in training; 'auto' is float32 but for deep
+        generators on a GPU.
     verbose : True or False; None shows a progress bar on a terminal only.
 
     Attributes
     ----------
-    components_ : (n_components, n_features) atoms in rows, in the units of the data.
+    components_ : (n_components, n_features) atoms in rows, in the units of the data. A deep generator has none: see
+        `softspike.metric.estimated_dictionary` for its linear picture.
     mean_ : (n_features,) what is subtracted before coding; 0 if `positive`.
     coder_ : the trained `torch.nn.Module`.
     n_steps_, n_samples_seen_ : training steps done, and rows that mean and scale were taken from.
@@ -67,6 +81,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     """
 
     _stream: Stream | None
+    _image_shape: tuple[int, ...] | None
     target_active_: float
 
     def __init__(
@@ -76,7 +91,11 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         sparsity: float = 0.1,
         n_active: float | None = None,
         method: str | Coder | Callable[[Plan], Built] = "hard-gaussian",
+        generator: str | Networks = "dictionary",
+        image_shape: Sequence[int] | None = None,
+        mirrored: bool = False,
         n_samples: int = 20,
+        beta: float | None = None,
         max_steps: int = 3000,
         batch_size: int = 256,
         learning_rate: float | None = None,
@@ -85,13 +104,18 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         constant_features: str = "error",
         random_state: Any = None,
         device: str = "auto",
+        precision: str = "auto",
         verbose: bool | None = None,
     ):
         self.n_components = n_components
         self.sparsity = sparsity
         self.n_active = n_active
         self.method = method
+        self.generator = generator
+        self.image_shape = image_shape
+        self.mirrored = mirrored
         self.n_samples = n_samples
+        self.beta = beta
         self.max_steps = max_steps
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -100,6 +124,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self.constant_features = constant_features
         self.random_state = random_state
         self.device = device
+        self.precision = precision
         self.verbose = verbose
 
     # ── learning ──
@@ -118,18 +143,22 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         checkpoint_every: int = 1000,
         resume: Checkpoint | None = None,
         stop: Callable[[], bool] = lambda: False,
+        team: Team = Alone(),
     ) -> "SparseCoder":
         """Learn from any source of rows, larger than memory if need be, with checkpoints if asked for.
 
         `standardiser` is what `check` returned for these rows; without it they are checked here. `stop` is asked after
-        every step: where it says yes, a checkpoint is written and `softspike.train.Interrupted` raised.
+        every step: where it says yes, a checkpoint is written and `softspike.train.Interrupted` raised. The processes
+        of a `team` each call this.
         """
         standardiser = self.check(rows) if standardiser is None else standardiser
+        device = pick_device(self.device)
         with progress_shown(self.verbose) as shown:
             fitted = fit_rows(
                 rows, self._builder(), self._plan(rows.n_features), standardiser, seed=seed_of(self.random_state),
-                device=pick_device(self.device), observers=[*observers, *shown], on_checkpoint=on_checkpoint,
+                device=device, observers=[*observers, *shown], on_checkpoint=on_checkpoint,
                 checkpoint_every=checkpoint_every, resume=resume, stop=stop,
+                precision=precision_named(self.precision, device), team=team,
             )  # fmt: skip
         self._set(fitted)
         self.n_steps_, self.n_samples_seen_ = self.max_steps, len(rows)
@@ -138,16 +167,24 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def check(self, rows: Rows) -> Standardiser:
         """Raise ValueError, in one sentence, where these parameters or these rows cannot be trained with. One pass."""
         self.n_features_in_, moments = rows.n_features, RunningMoments(rows.n_features)
-        self.check_parameters(rows.n_features)
+        self.check_parameters(rows.n_features, getattr(rows, "image_shape", None))
+        if self._gives_shares:
+            check_shares(rows)
+            return Standardiser.identity(rows.n_features)
         check_rows(rows, min_samples=2, constant=self.constant_features, moments=moments)
         return Standardiser.from_moments(moments, centred=not self.positive)
 
-    def check_parameters(self, n_features: int) -> None:
+    def check_parameters(self, n_features: int, stored_shape: Sequence[int] | None = None) -> None:
         """Raise ValueError, in one sentence, for the first parameter that cannot be used with so many features."""
-        n_components = self.n_components if self.n_components is not None else n_features
-        check_parameters(self.get_params(deep=False), n_components)
+        check_parameters(self.get_params(deep=False), self._n_components(n_features))
+        precision_named(self.precision, pick_device(self.device))
         self._builder()
-        pick_device(self.device)
+        self._image_shape = (
+            image_shape_of(n_features, self.image_shape, stored_shape) if self.generator == "conv" else None
+        )
+        self._networks()
+        if self._gives_shares and self.batch_size < 2:
+            raise ValueError("batch_size is 1, expected at least 2 for batch normalisation")
 
     def partial_fit(self, X: Any, y: Any = None) -> "SparseCoder":
         """Learn from one more batch of a stream: one pass over X, a step per `batch_size` rows.
@@ -159,10 +196,13 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         rows = self._validate(X, reset=not begun)
         self.check_parameters(self.n_features_in_)
         check_rows(rows, min_samples=1, constant="keep")
+        if self._gives_shares:
+            check_shares(rows)
         seed = seed_of(self.random_state)
         if not begun:
             identity, device = Standardiser.identity(rows.n_features), pick_device(self.device)
-            self._set(prepare(self._builder(), self._plan(rows.n_features), seed, device, identity))
+            precision = precision_named(self.precision, device)
+            self._set(prepare(self._builder(), self._plan(rows.n_features), seed, device, identity, precision))
             self.n_steps_ = self.n_samples_seen_ = 0
         if self._stream is None:
             self._stream = Stream(
@@ -182,21 +222,22 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         n_components), such that code ± 1.645·std is a 90 % interval for the coefficients that are active in the code.
         """
         rows = self._ready(X)
-        codes = self.inference_.codes(rows)
-        return (codes, self.inference_.std(rows)) if return_std else codes
+        return self.inference_.codes_and_std(rows) if return_std else self.inference_.codes(rows)
 
     def inverse_transform(self, Z: Any) -> np.ndarray:
-        """Data from codes (n_samples, n_components), sparse or dense: mean + Z·components."""
-        check_is_fitted(self, "components_")
+        """Data from codes (n_samples, n_components), sparse or dense: mean + Z·components, or through the network."""
+        check_is_fitted(self, "coder_")
         codes = Z if sparse.issparse(Z) else as_array(Z)
-        if codes.ndim != 2 or codes.shape[1] != len(self.components_):
-            needed = f"(n_samples, {len(self.components_)})"
+        if codes.ndim != 2 or codes.shape[1] != self._n_features_out:
+            needed = f"(n_samples, {self._n_features_out})"
             raise ValueError(f"codes have shape {codes.shape}, expected {needed}; give what transform returned")
+        if not isinstance(self.coder_.generator, LinearGenerator):
+            return self.inference_.decode(codes)
         dtype = codes.dtype if codes.dtype in (np.float32, np.float64) else np.float64
         return np.asarray(codes @ self.components_.astype(dtype)) + self.mean_.astype(dtype)
 
     def activation_probability(self, X: Any) -> np.ndarray:
-        """P(zᵢ ≠ 0 | x), closed form, (n_samples, n_components)."""
+        """P(zᵢ ≠ 0 | x), closed form and calibrated by simulation, (n_samples, n_components)."""
         return self.inference_.activation_probability(self._ready(X))
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -238,7 +279,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write config.json and model.safetensors into a folder."""
-        check_is_fitted(self, "components_")
+        check_is_fitted(self, "coder_")
         run, config = RunFolder(path), self.config()
         run.path.mkdir(parents=True, exist_ok=True)
         run.write_json("config.json", config)
@@ -247,7 +288,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def model_tensors(self) -> dict[str, Tensor]:
         """The trained model as named tensors, without the optimiser's."""
         self._settle()
-        return {name: value for name, value in self._fitted.tensors().items() if not name.startswith("optimizer.")}
+        training = ("optimizer.", "precision.")
+        return {name: value for name, value in self._fitted.tensors().items() if not name.startswith(training)}
 
     def config(self) -> dict[str, Any]:
         """What `save` writes beside the tensors."""
@@ -256,6 +298,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             "n_features": getattr(self, "n_features_in_", None),
             "feature_names": list(getattr(self, "feature_names_in_", [])) or None,
             "n_steps": getattr(self, "n_steps_", 0), "n_samples_seen": getattr(self, "n_samples_seen_", 0),
+            "image_shape": getattr(self, "_image_shape", None),
         }  # fmt: skip
 
     @classmethod
@@ -274,7 +317,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             coder.n_features_in_ = int(config["n_features"])
             if config.get("feature_names"):
                 coder.feature_names_in_ = np.asarray(config["feature_names"], dtype=object)
-            coder.check_parameters(coder.n_features_in_)
+            coder.check_parameters(coder.n_features_in_, config.get("image_shape"))
             identity = Standardiser.identity(coder.n_features_in_)
             fitted = prepare(coder._builder(), coder._plan(coder.n_features_in_), 0, pick_device(device), identity)
             restore(fitted, tensors)
@@ -294,7 +337,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return ArrayRows(validate_data(self, array, reset=reset, dtype=[np.float64, np.float32], **options))
 
     def _ready(self, X: Any) -> ArrayRows:
-        check_is_fitted(self, "components_")
+        check_is_fitted(self, "coder_")
         rows = self._validate(X, reset=False)
         check_rows(rows, min_samples=1, constant="keep")
         self._settle()
@@ -308,21 +351,57 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _set(self, fitted: Fitted) -> None:
         self._fitted, self._stream = fitted, None
         self.coder_, self.standardiser_ = fitted.coder, fitted.standardiser
-        self.target_active_ = self._target_count(fitted.coder.generator.atoms.shape[1])
+        self.target_active_ = self._target_count(fitted.coder.generator.n_components)
         self._refresh()
 
     def _refresh(self) -> None:
         """Attributes that mirror the model's tensors."""
         self.inference_ = Inference(self.coder_, self.standardiser_)
-        self.components_ = (self.coder_.generator.atoms.detach() * self.standardiser_.scale).T.cpu().numpy()
+        generator, scale = self.coder_.generator, self.standardiser_.scale
+        self._components = (
+            (generator.atoms.detach() * scale).T.cpu().numpy() if isinstance(generator, LinearGenerator) else None
+        )
         self.mean_ = self.standardiser_.mean.cpu().numpy().copy()
 
+    @property
+    def components_(self) -> np.ndarray:
+        """The atoms in rows; AttributeError before fitting, and for a deep generator."""
+        found = self.__dict__.get("_components")
+        if found is None:
+            raise AttributeError(
+                "a deep generator has no components; softspike.metric.estimated_dictionary gives its linear picture"
+                if "_components" in self.__dict__
+                else "this SparseCoder has no components_ before it is fitted"
+            )
+        return found
+
+    @property
+    def image_shape_(self) -> tuple[int, ...] | None:
+        """The shape of the images that a deep generator was built for."""
+        return self._image_shape
+
     def _plan(self, n_features: int) -> Plan:
-        d = self.n_components or n_features
+        d = self._n_components(n_features)
         return Plan(
             n_features, d, self._target_count(d) / d, self.max_steps, self.batch_size, self.n_samples,
             self.learning_rate, self.positive, self.encoder_steps,
+            beta=1e-2 if self.beta is None else self.beta, networks=self._networks(),
         )  # fmt: skip
+
+    def _n_components(self, n_features: int) -> int:
+        if self.n_components is not None:
+            return self.n_components
+        return n_features if self.generator == "dictionary" else _DEEP_COMPONENTS
+
+    def _networks(self) -> Networks | None:
+        return networks_named(self.generator, self._image_shape, self.mirrored)
+
+    @property
+    def _gives_shares(self) -> bool:
+        """Whether data must lie in [0, 1] and is not standardised."""
+        if isinstance(self.method, Coder):
+            return self.method.generator.gives_shares
+        return self.generator.gives_shares if isinstance(self.generator, Networks) else self.generator == "conv"
 
     def _target_count(self, n_components: int) -> float:
         return float(self.n_active) if self.n_active is not None else self.sparsity * n_components
@@ -330,7 +409,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _builder(self) -> Callable[[Plan], Built]:
         if isinstance(self.method, Coder):
             return composed(self.method)
-        return self.method if callable(self.method) else method_named(str(self.method), self.positive)
+        if callable(self.method):
+            return self.method
+        return method_named(str(self.method), self.positive, deep=self.generator != "dictionary")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -339,4 +420,4 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     @property
     def _n_features_out(self) -> int:
-        return len(self.components_)
+        return self.coder_.generator.n_components

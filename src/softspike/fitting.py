@@ -9,10 +9,21 @@ from torch import Generator, Tensor
 from torch.optim import Optimizer
 
 from softspike.coder import Coder
-from softspike.data import Rows, StandardisedRows, Standardiser, SubsetRows
+from softspike.data import Rows, StandardisedRows, Standardiser, SubsetRows, on_device
 from softspike.data.chunks import chunks
 from softspike.methods import Built, Plan, build
-from softspike.train import Observer, Progress, Recipe, pack, train, unpack
+from softspike.train import (
+    Alone,
+    Observer,
+    Precision,
+    Progress,
+    Recipe,
+    Team,
+    automatic_precision,
+    pack,
+    train,
+    unpack,
+)
 
 __all__ = ["Checkpoint", "Fitted", "fit_rows", "pick_device", "prepare", "restore", "split"]
 
@@ -30,11 +41,13 @@ class Fitted(NamedTuple):
     standardiser: Standardiser
     recipe: Recipe
     optimizer: Optimizer
+    precision: Precision
 
     def tensors(self) -> dict[str, Tensor]:
-        """The whole state as named tensors: coder, optimiser, standardiser."""
+        """The whole state as named tensors: coder, optimiser, standardiser, and the scale of a scaled loss."""
         own = {f"standardiser.{name}": value for name, value in self.standardiser.state_dict().items()}
-        return {**pack(self.coder, self.optimizer), **own}
+        scaling = {f"precision.{name}": value for name, value in self.precision.state().items()}
+        return {**pack(self.coder, self.optimizer), **own, **scaling}
 
 
 def pick_device(name: str) -> torch.device:
@@ -51,12 +64,18 @@ def pick_device(name: str) -> torch.device:
 
 
 def prepare(
-    method: Callable[[Plan], Built], plan: Plan, seed: int, device: torch.device, standardiser: Standardiser
+    method: Callable[[Plan], Built],
+    plan: Plan,
+    seed: int,
+    device: torch.device,
+    standardiser: Standardiser,
+    precision: Precision | None = None,
 ) -> Fitted:
-    """An untrained coder with its optimiser, on its device."""
+    """An untrained coder with its optimiser, on its device; a precision of None is the one that suits both."""
     coder, recipe = build(method, plan, seed)
-    coder.to(device)
-    return Fitted(coder, standardiser.to(device), recipe, recipe.build(coder.parameter_groups()))
+    coder.to(device).eval()
+    precision = automatic_precision(coder.generator, device) if precision is None else precision
+    return Fitted(coder, standardiser.to(device), recipe, recipe.build(coder.parameter_groups()), precision)
 
 
 def fit_rows(
@@ -72,21 +91,26 @@ def fit_rows(
     checkpoint_every: int = 1000,
     resume: Checkpoint | None = None,
     stop: Callable[[], bool] = lambda: False,
+    precision: Precision | None = None,
+    team: Team = Alone(),
 ) -> Fitted:
-    """Train on the rows and calibrate the sparsity; `resume` goes on from a checkpoint, bit-identically on a CPU."""
+    """Train on the rows and calibrate the sparsity; `resume` goes on from a checkpoint, bit-identically on a CPU.
+
+    Of a team of processes every one calls this with the same arguments, and ends with the same coder.
+    """
     device = torch.device(device)
     if standardiser is None:
         standardiser = Standardiser.identity(rows.n_features) if resume else Standardiser.fit(rows)
-    fitted = prepare(method, plan, seed, device, standardiser)
+    fitted = prepare(method, plan, seed, device, standardiser, precision)
     recipe = replace(fitted.recipe, save_every=checkpoint_every)
     if resume:
         restore(fitted, resume.tensors)
     watching = [*observers, _Saver(fitted, on_checkpoint)] if on_checkpoint else list(observers)
-    standard = StandardisedRows(rows, fitted.standardiser)
+    standard = StandardisedRows(on_device(rows, device), fitted.standardiser)
     learning, held_out = split(standard, plan.n_components, seed)
     train(
         fitted.coder, learning, recipe, seed=seed, device=device, optimizer=fitted.optimizer,
-        start=resume.step if resume else 0, observers=watching, stop=stop,
+        start=resume.step if resume else 0, observers=watching, stop=stop, precision=fitted.precision, team=team,
     )  # fmt: skip
     weights = balancing_weights(_energies(held_out), _energies(SubsetRows(learning, _some(len(learning)))))
     aside = held_out.take(torch.arange(len(held_out))).to(device)
@@ -97,9 +121,12 @@ def fit_rows(
 def restore(fitted: Fitted, tensors: dict[str, Tensor]) -> None:
     """Put the tensors of a checkpoint or of a finished model back, in place."""
     unpack(tensors, fitted.coder, fitted.optimizer)
-    prefix = "standardiser."
-    own = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
-    fitted.standardiser.load_state_dict(own)
+    fitted.standardiser.load_state_dict(_below(tensors, "standardiser."))
+    fitted.precision.restore(_below(tensors, "precision."))
+
+
+def _below(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
 
 
 def split(rows: Rows, n_components: int, seed: int) -> tuple[Rows, Rows]:

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from softspike.data import ArrayRows, Rows, Standardiser
 
 __all__ = ["Inference", "as_array"]
 
+_Out = TypeVar("_Out")
 _CHUNK_NUMBERS = 2**22  # entries of codes or data held at a time: memory does not grow with the number of rows
 
 
@@ -37,9 +38,11 @@ class Inference:
         blocks = [sparse.csr_matrix(z.cpu().numpy()) for z in self._map(rows, lambda coder, x: coder.code(x))]
         return sparse.vstack(blocks, format="csr")
 
-    def std(self, rows: Rows) -> np.ndarray:
-        """The standard deviation of each coefficient, (n, d)."""
-        return np.concatenate([part.cpu().numpy() for part in self._map(rows, lambda coder, x: coder.std(x))])
+    def codes_and_std(self, rows: Rows) -> tuple[sparse.csr_matrix, np.ndarray]:
+        """The codes and the standard deviation of each coefficient, (n, d), from one pass."""
+        parts = [(z.cpu().numpy(), std.cpu().numpy()) for z, std in self._map(rows, lambda c, x: c.code_and_std(x))]
+        codes, stds = zip(*parts, strict=True)
+        return sparse.vstack([sparse.csr_matrix(z) for z in codes], format="csr"), np.concatenate(stds)
 
     def activation_probability(self, rows: Rows) -> np.ndarray:
         """P(zᵢ ≠ 0 | x), (n, d)."""
@@ -47,10 +50,24 @@ class Inference:
         return np.concatenate([part.cpu().numpy() for part in parts])
 
     @torch.no_grad()
-    def _map(self, rows: Rows, function: Callable[[Coder, Tensor], Tensor]) -> Iterator[Tensor]:
+    def decode(self, codes: Any) -> np.ndarray:
+        """Data from codes (n, d), sparse or dense, through the generator, in the precision of the codes."""
+        double = codes.dtype == np.float64
+        coder, standardiser = self._in_double() if double else (self.coder, self.standardiser)
+        step = max(_CHUNK_NUMBERS // max(coder.generator.n_features, coder.generator.n_components), 1)
+        parts = []
+        for first in range(0, codes.shape[0], step):
+            part = codes[first : first + step]
+            z = torch.from_numpy(np.asarray(part.toarray() if sparse.issparse(part) else part))
+            x = coder.generator(z.to(standardiser.mean.device, torch.float64 if double else torch.float32))
+            parts.append(standardiser.inverse(x).cpu().numpy())
+        return np.concatenate(parts)
+
+    @torch.no_grad()
+    def _map(self, rows: Rows, function: Callable[[Coder, Tensor], _Out]) -> Iterator[_Out]:
         double = isinstance(rows, ArrayRows) and rows.array.dtype == np.float64
         coder, standardiser = self._in_double() if double else (self.coder, self.standardiser)
-        step = max(_CHUNK_NUMBERS // max(coder.generator.atoms.shape), 1)
+        step = max(_CHUNK_NUMBERS // max(coder.generator.n_features, coder.generator.n_components), 1)
         for first in range(0, len(rows), step):
             last = min(first + step, len(rows))
             if isinstance(rows, ArrayRows) and double:

@@ -12,19 +12,25 @@ from scipy import sparse
 from softspike.data import Rows, StandardisedRows, Standardiser, check_rows, read_rows
 from softspike.estimator import SparseCoder
 from softspike.fitting import Checkpoint
+from softspike.generator import LinearGenerator
+from softspike.launch import team_of
+from softspike.metric.sampled import Sampled, draws, sampled_errors
+from softspike.model import VariationalCoder
+from softspike.report.deep import save_estimated_dictionary, save_reconstructions
 from softspike.report.figure import save_dictionary
 from softspike.report.findings import Figures, measure_figures
 from softspike.report.logs import Log, check_log, open_log
-from softspike.report.progress import progress_shown
-from softspike.report.table import print_table, summary_lines
+from softspike.report.progress import decoding_shown, progress_shown
+from softspike.report.table import print_table, sampled_lines, summary_lines
 from softspike.reporting import record_of, write_page
 from softspike.run import RunFolder, write_atomically
 from softspike.source import DEMO, Source, demo_rows, fingerprint, some
-from softspike.train import Diverged, stop_on_interrupt
+from softspike.train import Alone, Diverged, Team, stop_on_interrupt
 
 __all__ = ["demo_job", "encode_job", "evaluate_job", "train_job"]
 
 _USAGE_ROWS = 2000
+_DEEP_ROWS = 4000  # of which each is drawn and decoded J times
 
 
 def demo_job(out: Path, steps: int | None, seed: int | None, device: str, resume: bool = False) -> None:
@@ -65,10 +71,25 @@ def train_job(
     logs: Sequence[str] = (),
 ) -> None:
     """Train on a file, or go on with a run that stopped. Nothing is written before everything given is checked."""
+    with team_of(parameters.get("device", "auto")) as (team, device):
+        _train_with(team, data, out, {**parameters, "device": device}, key, resume, checkpoint_every, logs)
+
+
+def _train_with(
+    team: Team,
+    data: Path,
+    out: Path,
+    parameters: dict[str, Any],
+    key: str | None,
+    resume: bool,
+    checkpoint_every: int,
+    logs: Sequence[str],
+) -> None:
+    """Every process of the team trains; the leader alone reads and writes the run folder, and prints."""
     run = RunFolder(out)
-    stored = run.config() if resume else {}
+    stored = team.handed_out(lambda: run.config() if resume else {})
     if not resume:
-        run.refuse_if_taken()
+        team.handed_out(run.refuse_if_taken)
     if checkpoint_every < 1:
         raise ValueError(
             f"--checkpoint-every is {checkpoint_every}, expected a whole number ≥ 1; leave it out for 1000"
@@ -76,20 +97,19 @@ def train_job(
     for log in logs:
         check_log(log)
     given = {name: value for name, value in parameters.items() if name != "device"}
-    device = parameters.get("device", "auto")  # a run may go on elsewhere than it began
+    device = parameters["device"]  # a run may go on elsewhere than it began
     coder = _coder({"random_state": 0, **_continued(given, stored), "device": device})
-    rows = read_rows(data, key)
+    rows = team.leader_first(lambda: _read(data, key))
     standardiser = coder.check(rows)
     source = {"name": str(data), "key": key, "image_shape": rows.image_shape, "fingerprint": fingerprint(rows)}
-    if not resume:
-        run.create({**coder.config(), "data": source})
-    elif stored.get("data", {}).get("fingerprint") != source["fingerprint"]:
+    if resume and stored.get("data", {}).get("fingerprint") != source["fingerprint"]:
         raise ValueError(f"{data} is not the data that {out} was trained on; --resume needs the same rows")
-    else:
-        run.lock()
-    _train(coder, rows, standardiser, run, checkpoint_every, resume, logs)
-    _finish(coder, some(rows), run, "training rows")
-    print(f"see what was learned: softspike report {out}")
+    team.handed_out(lambda: _claim(run, None if resume else {**coder.config(), "data": source}))
+    _train(coder, rows, standardiser, run, checkpoint_every, resume, logs, team)
+    if team.leads:
+        linear = isinstance(coder.coder_.generator, LinearGenerator)
+        _finish(coder, some(rows) if linear else some(rows, _DEEP_ROWS), run, "training rows")
+        print(f"see what was learned: softspike report {out}")
 
 
 def encode_job(run: Path, data: Path, out: Path, key: str | None, device: str) -> None:
@@ -108,7 +128,9 @@ def evaluate_job(run: Path, data: Path, key: str | None, device: str) -> None:
     """A trained coder on a file."""
     coder, rows = _loaded(run, data, key, device)
     summary, rivals = _figures(coder, rows)
-    print_table(f"{run} on {data}", summary_lines(summary, coder.target_active_, rivals))
+    sampled = _sampled(coder, rows)
+    lines = summary_lines(summary, coder.target_active_, rivals)
+    print_table(f"{run} on {data}", lines if sampled is None else lines + sampled_lines(sampled))
 
 
 # ── the steps they share ──
@@ -137,7 +159,7 @@ def _continued(parameters: dict[str, Any], stored: dict[str, Any]) -> dict[str, 
 def _loaded(run: Path, data: Path, key: str | None, device: str) -> tuple[SparseCoder, Rows]:
     """A trained coder and rows that it can code."""
     coder = SparseCoder.load(run, device=device)
-    rows = read_rows(data, key)
+    rows = _read(data, key)
     if rows.n_features != coder.n_features_in_:
         raise ValueError(
             f"{data} has {rows.n_features} features, {run} was trained on {coder.n_features_in_}; "
@@ -155,27 +177,38 @@ def _train(
     checkpoint_every: int = 1000,
     resume: bool = False,
     logs: Sequence[str] = (),
+    team: Team = Alone(),
 ) -> None:
-    found = run.last_checkpoint() if resume else None
+    found = team.handed_out(lambda: run.last_checkpoint() if resume else None)
     start = Checkpoint(*found) if found else None
-    run.drop_metrics_after(start.step if start else 0)
-    run.forget("diverged.json")
-    earlier, shape = run.metrics(), getattr(rows, "image_shape", None)
-    files = [open_log(name, run.path, earlier, shape) for name in dict.fromkeys(logs)]
-    log = Log(run.append_metrics, files, seconds=float(earlier[-1]["seconds"]) if earlier else 0.0)
+    log = _opened(run, rows, start.step if start else 0, logs) if team.leads else None
+    watching = [log] if log is not None else []
     try:
-        with progress_shown(True) as shown, stop_on_interrupt() as stop:
+        with progress_shown(team.leads) as shown, stop_on_interrupt() as stop:
             coder.fit_rows(
-                rows, standardiser=standardiser, observers=[log, *shown], on_checkpoint=run.save_checkpoint,
-                checkpoint_every=checkpoint_every, resume=start, stop=stop,
+                rows, standardiser=standardiser, observers=[*watching, *shown],
+                on_checkpoint=run.save_checkpoint if team.leads else None, checkpoint_every=checkpoint_every,
+                resume=start, stop=stop, team=team,
             )  # fmt: skip
     except Diverged as error:
+        if not team.leads:
+            raise
         run.write_json("diverged.json", {"step": error.step, "cause": error.cause})
         good = run.checkpoints()
         left = f"the last good checkpoint is {good[0]}" if good else "no checkpoint had been written yet"
         raise Diverged(error.step, error.cause, left) from error
     finally:
-        log.close()
+        if log is not None:
+            log.close()
+
+
+def _opened(run: RunFolder, rows: Rows, start: int, logs: Sequence[str]) -> Log:
+    """The log of a run that begins at this step."""
+    run.drop_metrics_after(start)
+    run.forget("diverged.json")
+    earlier, shape = run.metrics(), getattr(rows, "image_shape", None)
+    files = [open_log(name, run.path, earlier, shape) for name in dict.fromkeys(logs)]
+    return Log(run.append_metrics, files, seconds=float(earlier[-1]["seconds"]) if earlier else 0.0)
 
 
 def _finish(coder: SparseCoder, rows: Rows, run: RunFolder, what: str) -> Figures:
@@ -184,20 +217,54 @@ def _finish(coder: SparseCoder, rows: Rows, run: RunFolder, what: str) -> Figure
     run.save_model(coder.model_tensors())
     run.write_json("config.json", {**config, **coder.config(), "data": config["data"]})
     summary, rivals = figures = _figures(coder, rows)
-    run.write_json(
-        "summary.json",
-        {"on": what, **summary._asdict(), "baselines": rivals._asdict(), "target_active": coder.target_active_},
-    )
+    sampled = _sampled(coder, rows)
+    content = {"on": what, **summary._asdict(), "baselines": rivals._asdict(), "target_active": coder.target_active_}
+    run.write_json("summary.json", content if sampled is None else {**content, "sampled": sampled._asdict()})
+    lines = summary_lines(summary, coder.target_active_, rivals)
+    if sampled is not None:
+        _draw_deep(coder, rows, run)
+        print_table(f"{run.path} on {what}", lines + sampled_lines(sampled))
+        print(f"wrote {run.path}/model.safetensors, metrics.jsonl, summary.json, reconstructions.png, dictionary.png")
+        return figures
     shape = config["data"].get("image_shape")
     usage = coder.activation_probability(rows.take(torch.arange(min(len(rows), _USAGE_ROWS))).numpy()).mean(0)
     save_dictionary(run.path / "dictionary.png", coder.components_, tuple(shape) if shape else None, usage)
-    print_table(f"{run.path} on {what}", summary_lines(summary, coder.target_active_, rivals))
+    print_table(f"{run.path} on {what}", lines)
     print(f"wrote {run.path}/model.safetensors, metrics.jsonl, summary.json, dictionary.png")
     return figures
 
 
 def _figures(coder: SparseCoder, rows: Rows) -> Figures:
     return measure_figures(coder.coder_, StandardisedRows(rows, coder.standardiser_))
+
+
+def _sampled(coder: SparseCoder, rows: Rows) -> Sampled | None:
+    """What draws from the posterior reach, for a generator that is no dictionary."""
+    model = coder.coder_
+    if isinstance(model.generator, LinearGenerator) or not isinstance(model, VariationalCoder):
+        return None
+    device = coder.standardiser_.mean.device
+    return sampled_errors(model, StandardisedRows(rows, coder.standardiser_), coder.n_samples, device=device)
+
+
+def _draw_deep(coder: SparseCoder, rows: Rows, run: RunFolder) -> None:
+    """Reconstructions, and the dictionary that least squares reads from codes."""
+    model, shape, device = coder.coder_, coder.image_shape_, coder.standardiser_.mean.device
+    assert isinstance(model, VariationalCoder)
+    first = next(draws(model, rows, coder.n_samples, device=device))
+    save_reconstructions(run.path / "reconstructions.png", model, first, shape)
+    codes = torch.from_numpy(coder.inference_.codes(rows).toarray())
+    save_estimated_dictionary(run.path / "dictionary.png", rows.take(torch.arange(len(rows))), codes, shape)
+
+
+def _claim(run: RunFolder, config: dict[str, Any] | None) -> None:
+    """The folder for this process alone: a new run's, or that of the run that goes on."""
+    run.lock() if config is None else run.create(config)
+
+
+def _read(data: Path, key: str | None) -> Any:
+    with decoding_shown() as watch:
+        return read_rows(data, key, watch)
 
 
 def _npz(codes: sparse.csr_matrix) -> bytes:

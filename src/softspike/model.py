@@ -1,31 +1,24 @@
 """The composition of the arrow: what the training loop, the estimator and the metrics call."""
 
 import torch
-from torch import Generator, Tensor, nn
+from torch import Generator as Random
+from torch import Tensor, nn
 from torch.distributions import Distribution
 
+from softspike.calibration import Calibration
 from softspike.coder import Coder, Loss
 from softspike.encoder import Encoder
-from softspike.generator import LinearGenerator
-from softspike.interval import interval_factor
+from softspike.generator import Generator, LinearGenerator, atoms_of
 from softspike.objective import Evidence, Objective, importance_weighted_bound
-from softspike.posterior import Posterior
+from softspike.posterior import Posterior, SpikeSlab
 from softspike.prior import Prior
-from softspike.solver.support import refit_on_support
-from softspike.threshold import PositiveHard, Threshold, ThresholdedLaw, TrackedLevel
+from softspike.simulation import Simulated, simulations
+from softspike.solver.correction import Corrected, SupportCorrection
+from softspike.threshold import Hard, PositiveHard, Reweighted, Threshold, ThresholdedLaw, TrackedLevel, level_for_count
 
 __all__ = ["VariationalCoder"]
 
-
-def level_for_count(scores: Tensor, mean_count: float, weights: Tensor | None = None) -> Tensor:
-    """The cut c at which Σᵦ wᵦ·#{i : scoreᵦᵢ > c} = mean_count; scores (B, d), weights (B,) of sum 1, equal if None."""
-    n, d = scores.shape
-    if weights is None:
-        weights = torch.full((n,), 1 / n, dtype=torch.float64, device=scores.device)
-    ordered, index = scores.flatten().sort(descending=True)
-    reached = weights.double().repeat_interleave(d)[index].cumsum(0) > mean_count * (1 + 1e-12)
-    first_over = int(reached.to(torch.uint8).argmax()) if bool(reached.any()) else n * d - 1
-    return ordered[first_over]
+_DENSEST = 4 / 3  # how many times as many non-zeros codes of simulated data may have as codes of real data
 
 
 class VariationalCoder(Coder):
@@ -38,7 +31,6 @@ class VariationalCoder(Coder):
     """
 
     beta: Tensor  # weight of the KL in the loss, 2v/D for a noise variance v
-    widening: Tensor  # factor on √Var q(z|x) that makes intervals cover; 1 until calibrated
     cut: Tensor  # the score above which a component is active in the deterministic code; NaN until calibrated
 
     def __init__(
@@ -46,37 +38,36 @@ class VariationalCoder(Coder):
         encoder: Encoder,
         posterior: Posterior,
         prior: Prior,
-        generator: LinearGenerator,
+        generator: Generator,
         objective: Objective,
         threshold: Threshold | None = None,
         beta: float = 1e-2,
         level_beta: float = 1e-3,
-        refit_steps: int = 0,
+        correction: SupportCorrection | None = None,
     ):
         super().__init__()
         self.encoder, self.posterior, self.prior = encoder, posterior, prior
+        if correction is not None and not isinstance(generator, LinearGenerator):
+            raise TypeError("supports are corrected on the atoms of a linear generator; leave correction at None")
         self.threshold, self.generator, self.objective = threshold, generator, objective
-        self.level_beta, self.refit_steps = level_beta, refit_steps
+        self.level_beta, self.correction = level_beta, correction
         self.register_buffer("beta", torch.tensor(float(beta)))
         self.register_buffer("cut", torch.tensor(float("nan")))
-        self.register_buffer("widening", torch.ones(()))
+        self.calibration = Calibration()
 
     def evidence(self, x: Tensor, step: int | None = None) -> Evidence:
         """Everything known about a batch after one pass of the encoder."""
         h = self.encoder(x)
-        level = None if self.threshold is None else self.threshold.level(h)
+        # Networks may run in bfloat16; what decides the support, and what it costs, is in the precision of the data.
+        with torch.autocast(x.device.type, enabled=False):
+            h = h.to(x.dtype)
+            level = None if self.threshold is None else self.threshold.level(h)
+            beliefs = self.posterior(h, step)
         return Evidence(
-            x,
-            self.posterior(h, step),
-            level,
-            self.prior.law,
-            self.threshold,
-            self.generator,
-            self.beta,
-            self.level_beta,
-        )
+            x, beliefs, level, self.prior.law, self.threshold, self.generator, self.beta, self.level_beta
+        )  # fmt: skip
 
-    def loss(self, x: Tensor, step: int, random: Generator | None = None) -> Loss:
+    def loss(self, x: Tensor, step: int, random: Random | None = None) -> Loss:
         """mean over the batch of the objective, plus the generator's penalty on the same scale."""
         terms = self.objective(self.evidence(x, step), random)
         total = terms.loss.mean() + terms.unit * self.generator.penalty()
@@ -100,7 +91,7 @@ class VariationalCoder(Coder):
     def _follow_noise(self, misfit: Tensor, step: int) -> None:
         """β = 2v/D at the noise variance v of the last hundred or so batches."""
         pull = 1.0 if step == 0 else 0.01
-        self.beta.mul_(1 - pull).add_(2 * pull * misfit / self.generator.atoms.shape[0])
+        self.beta.mul_(1 - pull).add_(2 * pull * misfit / self.generator.n_features)
 
     def after_step(self, step: int) -> None:
         super().after_step(step)
@@ -114,47 +105,108 @@ class VariationalCoder(Coder):
         return groups
 
     def law(self, x: Tensor) -> Distribution:
-        """q(z|x) of the trained model, at its typical level."""
+        """q(z|x) of the trained model at its typical level, calibrated where it has been."""
+        return self._calibrated(self.trained_law(x), x)
+
+    def trained_law(self, x: Tensor) -> Distribution:
+        """q(z|x) as the bound was trained with it, before calibration."""
         return self._law_of(self.encoder(x))
 
     def _law_of(self, h: Tensor) -> Distribution:
         base = self.posterior(h, None).settled
         return base if self.threshold is None else self.threshold.law(base, self.threshold.level.typical(h))
 
+    def _calibrated(self, law: Distribution, x: Tensor, found: Corrected | None = None) -> Distribution:
+        """The law about the corrected code, as calibrated; one that has not been, or cannot be, as it is."""
+        if not (self.calibration.fitted and Reweighted.possible(law)):
+            return law
+        found = self._found(x, law) if found is None else found
+        return self.calibration(_about(law, found), self._energy(x, found.code))
+
     @torch.no_grad()
     def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None, pull: float = 1.0) -> None:
-        """Set the cut so that codes of x have `mean_active` non-zeros on average (dense laws have none), and then the
-        width of intervals."""
-        law = self.law(x)
+        """Set the cut so that codes of x have `mean_active` non-zeros on average (dense laws have none), and then
+        probabilities and intervals by simulation, where the prior speaks of z itself."""
+        law = self.trained_law(x)
         if hasattr(law, "score"):
             cut = level_for_count(law.score, mean_active, weights)
             self.cut.copy_(cut if self.cut.isnan() else torch.lerp(self.cut, cut, pull))
-        self.widening.lerp_(interval_factor(self, x).to(self.widening.dtype), pull)
+            if self.correction is not None and isinstance(law, ThresholdedLaw):
+                self.correction.calibrate(x, atoms_of(self.generator), law.code(self.cut), mean_active, weights)
+        linear = isinstance(self.generator, LinearGenerator)
+        if linear and Reweighted.possible(law) and isinstance(self.prior.law, SpikeSlab):
+            self._calibrate_by_simulation(x, law, self.prior.law)
+
+    def _calibrate_by_simulation(self, x: Tensor, law: Hard | PositiveHard, prior: SpikeSlab) -> None:
+        simulated, own, found = self._simulated(x, law, prior)
+        assert Reweighted.possible(own)
+        typical = self._energy(x, self._found(x, law).code).median()
+        left = self._energy(simulated.x, found.code)
+        self.calibration.fit(typical, _about(own, found), left, found.code, simulated.truth)
+
+    def simulated(self, x: Tensor, seed: int = 0) -> Simulated | None:
+        """Data of this model's own with known codes, as like x as it can make it; None where the prior is not on z."""
+        law, prior = self.trained_law(x), self.prior.law
+        linear = isinstance(self.generator, LinearGenerator)
+        if not (linear and Reweighted.possible(law) and isinstance(prior, SpikeSlab)):
+            return None
+        return self._simulated(x, law, prior, seed)[0]
+
+    def _simulated(
+        self, x: Tensor, law: Hard | PositiveHard, prior: SpikeSlab, seed: int = 0
+    ) -> tuple[Simulated, Distribution, Corrected]:
+        """Codes as often active as those of x, in noise of the median variance ‖x − Az‖²/(D − #z); and what the model
+        makes of them."""
+        code = self._found(x, law).code
+        assert isinstance(self.generator, LinearGenerator)
+        counts = (code != 0).sum(-1)
+        variance = (self._energy(x, code) / (x.shape[-1] - counts).clamp_min(1)).median()
+        for simulated in simulations(self.generator, prior, law.activation_probability.mean(0), variance, seed):
+            own = self.trained_law(simulated.x)
+            found = self._found(simulated.x, own)
+            if (found.code != 0).sum(-1).double().mean() <= _DENSEST * counts.double().mean():
+                break
+        return simulated, own, found
 
     def code(self, x: Tensor) -> Tensor:
         """The deterministic code (B, d), exact zeros; dense where the law has no mass at zero."""
-        law = self.law(x)
-        if not hasattr(law, "code"):
-            return law.mean
-        z = law.code() if self.cut.isnan() else law.code(self.cut)
-        if not self.refit_steps:
-            return z
-        refitted = refit_on_support(x, self.generator.atoms, z, self.refit_steps)
-        return torch.where(refitted * z > 0, refitted, z) if isinstance(law, PositiveHard) else refitted
+        law = self.trained_law(x)
+        return self._found(x, law).code if hasattr(law, "code") else law.mean
 
-    def std(self, x: Tensor) -> Tensor:
-        """√Var q(z|x) times the factor of `interval_factor`: code ± 1.645·std is a 90 % interval, (B, d)."""
-        return self.widening * self.law(x).variance.sqrt()
+    def _found(self, x: Tensor, law: Distribution) -> Corrected:
+        """The code where |μ| exceeds the cut, corrected where the model has a correction, and what is left to gain."""
+        z = law.code() if self.cut.isnan() else law.code(self.cut)  # type: ignore[attr-defined]
+        if self.correction is None:
+            return Corrected(z, law.base.loc - z if Reweighted.possible(law) else torch.zeros_like(z))
+        return self.correction(x, atoms_of(self.generator), z)
+
+    def _energy(self, x: Tensor, code: Tensor) -> Tensor:
+        """‖x − Az‖², (B,)."""
+        return (x - self.generator(code)).square().sum(-1)
+
+    def code_and_std(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The code and √Var q(z|x), widened as `calibration` says: code ± 1.645·std is a 90 % interval, (B, d) both."""
+        law = self.trained_law(x)
+        if not hasattr(law, "code"):
+            return law.mean, law.variance.sqrt()
+        found = self._found(x, law)
+        return found.code, self.calibration.widening * self._calibrated(law, x, found).variance.sqrt()
 
     def activation_probability(self, x: Tensor) -> Tensor:
         """γ = P(z ≠ 0 | x), (B, d)."""
         h = self.encoder(x)
-        law = self._law_of(h)
+        law = self._calibrated(self._law_of(h), x)
         if self.threshold is not None and isinstance(law, ThresholdedLaw):
             return self.threshold.level.activation_probability(law, h)
         return law.activation_probability if hasattr(law, "activation_probability") else torch.ones_like(law.mean)
 
-    def bound(self, x: Tensor, n_samples: int = 200, random: Generator | None = None) -> Tensor:
+    def bound(self, x: Tensor, n_samples: int = 200, random: Random | None = None) -> Tensor:
         """The importance-weighted bound on log p(x) in nats, (B,)."""
         evidence = self.evidence(x)
         return importance_weighted_bound(evidence.log_weights(evidence.noise(n_samples, random)))
+
+
+def _about(law: Hard | PositiveHard, found: Corrected) -> Hard | PositiveHard:
+    """The same law about z + Aᵀ(x − Az): for active components the refitted value, for others what they would gain."""
+    base = type(law.base)(found.code + found.slope, law.base.scale, validate_args=False)
+    return type(law)(base, law.level, validate_args=False)

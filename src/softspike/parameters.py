@@ -31,6 +31,10 @@ def check_parameters(parameters: Mapping[str, Any], n_components: int) -> None:
     seed = parameters["random_state"]
     if seed is not None and not isinstance(seed, np.random.RandomState):
         _require("random_state", seed, Integral, lambda v: 0 <= v < 2**32, "a whole number from 0 to 2³² − 1, or None")
+    if parameters["beta"] is not None:
+        _require("beta", parameters["beta"], Real, lambda v: 0 < v < float("inf"), "a number > 0, or None")
+    if not isinstance(parameters["mirrored"], bool | np.bool_):
+        raise ValueError(f"mirrored is {parameters['mirrored']!r}, expected True or False")
     if parameters["constant_features"] not in ("error", "keep"):
         raise ValueError(f"constant_features is {parameters['constant_features']!r}, expected 'error' or 'keep'")
 
@@ -39,8 +43,12 @@ def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """As JSON can hold them; a random state that is not a number is not kept."""
     if not isinstance(parameters["method"], str):
         raise ValueError("a composed model cannot be saved by name; save coder_.state_dict() and compose it again")
+    if not isinstance(parameters["generator"], str):
+        raise ValueError("networks given as an object cannot be saved by name; save coder_.state_dict() instead")
     seed = parameters["random_state"]
     kept = {**parameters, "random_state": seed if isinstance(seed, Integral) else None}
+    if kept["image_shape"] is not None:
+        kept["image_shape"] = [int(length) for length in kept["image_shape"]]
     return {name: value.item() if isinstance(value, np.generic) else value for name, value in kept.items()}
 
 

@@ -1,7 +1,7 @@
 """Run folders → records → a page: what `softspike report` does, and `softspike demo` at its end."""
 
-import time
 from collections.abc import Callable, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,8 @@ def report_job(
 
 def write_page(path: Path, records: Sequence[Record]) -> bytes:
     """Render, write, and return what was written."""
-    page = render(records, time.strftime("%-d %B %Y")).encode()
+    today = date.today()
+    page = render(records, f"{today.day} {today:%B %Y}").encode()
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, page)
     return page

@@ -44,9 +44,9 @@ def find_again(config: Mapping[str, Any]) -> Source | None:
     return Source(some(rows), f"training rows of {data['name']}", True) if known else None
 
 
-def some(rows: Rows) -> Rows:
+def some(rows: Rows, most: int = _MOST_ROWS) -> Rows:
     """All rows, or enough of them, evenly spread."""
-    return rows if len(rows) <= _MOST_ROWS else SubsetRows(rows, _spread(len(rows), _MOST_ROWS))
+    return rows if len(rows) <= most else SubsetRows(rows, _spread(len(rows), most))
 
 
 def fingerprint(rows: Rows) -> str:

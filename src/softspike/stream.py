@@ -55,13 +55,17 @@ class Stream:
             self.settled = True
 
     def _learn(self, batch: Tensor) -> None:
-        coder, standardiser, recipe, optimizer = self.fitted
+        coder, standardiser, recipe, optimizer, precision = self.fitted
         self.moments.update(batch)
-        standardiser.load_state_dict(Standardiser.from_moments(self.moments, centred=self.centred).state_dict())
+        if not coder.generator.gives_shares:  # such data is left as it is
+            standardiser.load_state_dict(Standardiser.from_moments(self.moments, centred=self.centred).state_dict())
         device = standardiser.mean.device
         x = standardiser(batch.to(device))
         one = replace(recipe, n_steps=self.step + 1, batch_size=len(x), save_every=2**62)
-        train(coder, TensorRows(x), one, seed=self.seed, device=device, optimizer=optimizer, start=self.step)
+        train(
+            coder, TensorRows(x), one, seed=self.seed, device=device, optimizer=optimizer, start=self.step,
+            precision=precision,
+        )  # fmt: skip
         self.step += 1
         self.settled = False
 

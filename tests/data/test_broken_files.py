@@ -6,6 +6,7 @@ import numpy as np
 import pandas
 import pytest
 import torch
+from pictures import write_idx
 from safetensors.torch import save_file
 from scipy.io import savemat
 
@@ -84,6 +85,7 @@ def test_a_truncated_file_gets_one_sentence(tmp_path, suffix, kept):
         ".mat": lambda: savemat(path, {"x": array}),
         ".safetensors": lambda: save_file({"x": torch.from_numpy(array)}, path),
         ".parquet": lambda: pandas.DataFrame(array, columns=list("abcdefghij")).to_parquet(path),
+        ".gz": lambda: write_idx(path, (50 * array).astype(np.uint8)),
     }
     save[suffix]()
     whole = path.read_bytes()

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from softspike.encoder import MLPEncoder
-from softspike.generator import Dictionary, UnitNormDictionary
+from softspike.generator import Dictionary, Generator, UnitNormDictionary
 from softspike.model import VariationalCoder
 from softspike.objective import BestOf, BestOfPlain, MeanOf, Objective
 from softspike.objective.evidence import Noise
@@ -27,8 +27,10 @@ from softspike.threshold import (
 B, D, COMPONENTS, WIDTH = 7, 5, 6, 8
 
 
-class Curved(nn.Module):
+class Curved(Generator):
     """A small non-linear generator."""
+
+    n_features, n_components = D, COMPONENTS
 
     def __init__(self, n_features: int, n_components: int):
         super().__init__()
@@ -36,9 +38,6 @@ class Curved(nn.Module):
 
     def forward(self, z: Tensor) -> Tensor:
         return self.map(z)
-
-    def penalty(self) -> Tensor:
-        return torch.zeros(())
 
 
 POSTERIORS = {

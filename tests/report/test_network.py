@@ -25,7 +25,7 @@ from softspike.threshold import CentredSoft, FixedLevel, Threshold
 class Bent(Generator):
     """x̂ = tanh(Az)."""
 
-    n_components = 10
+    n_features, n_components = 16, 10
 
     def __init__(self):
         super().__init__()

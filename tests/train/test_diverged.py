@@ -15,6 +15,9 @@ from softspike.methods import METHODS, Built
 from softspike.run import read_tensors
 from softspike.train import Diverged
 
+# NaN by design: not placed yet.
+UNTIL_CALIBRATED = {"model.cut", "model.correction.levels", "model.calibration.typical"}
+
 
 class Spoil:
     """Puts a NaN into a parameter after the given step."""
@@ -49,7 +52,7 @@ def test_nan_is_reported_at_the_first_step_it_spoils(method, group):
     assert str(caught.value).startswith("training diverged at step 9: the loss is not finite (")
     assert [step for step, _ in saved] == [4, 8]
     weights = saved[0][1]
-    assert all(weights[name].isfinite().all() for name in weights if name != "model.cut")
+    assert all(weights[name].isfinite().all() for name in weights if name not in UNTIL_CALIBRATED)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -80,4 +83,4 @@ def test_the_command_names_the_last_good_checkpoint(tmp_path, every):
     named = re.search(r"the last good checkpoint is (\S+);", outcome.sentence)
     tensors, metadata = read_tensors(tmp_path / named[1])
     assert int(metadata["step"]) < int(re.search(r"at step (\d+)", outcome.sentence)[1])
-    assert all(value.isfinite().all() for name, value in tensors.items() if name != "model.cut")
+    assert all(value.isfinite().all() for name, value in tensors.items() if name not in UNTIL_CALIBRATED)

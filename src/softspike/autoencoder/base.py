@@ -30,6 +30,7 @@ class Autoencoder(Coder):
     `patience` steps must explain what is left of x, ‖e − A·topK(u_dead)‖²/‖e‖²/32 with e = x − x̂ held fixed.
     """
 
+    generator: LinearGenerator
     silent: Tensor  # (d,) steps since a component was last active
 
     def __init__(self, generator: LinearGenerator, target: float, positive: bool = False, patience: int = 100):

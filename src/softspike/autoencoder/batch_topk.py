@@ -5,7 +5,7 @@ from torch import Tensor
 
 from softspike.autoencoder.base import Activation, Autoencoder
 from softspike.generator import LinearGenerator
-from softspike.model import level_for_count
+from softspike.threshold import level_for_count
 
 __all__ = ["BatchTopKAutoencoder"]
 

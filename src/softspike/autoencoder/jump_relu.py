@@ -7,9 +7,8 @@ from torch import Tensor, nn
 
 from softspike.autoencoder.base import Activation, Autoencoder
 from softspike.generator import LinearGenerator
-from softspike.model import level_for_count
 from softspike.prior import NormalPrior
-from softspike.threshold import level_for_activity
+from softspike.threshold import level_for_activity, level_for_count
 
 __all__ = ["JumpReLUAutoencoder"]
 

@@ -2,6 +2,10 @@
 
 from softspike.data.arrays import read_rows
 from softspike.data.check import DataError, check_rows
+from softspike.data.device import on_device
+from softspike.data.images import PixelRows
+from softspike.data.labelled import has_labels, read_labels
+from softspike.data.labels import Labels
 from softspike.data.olshausen import load_olshausen, olshausen_patches
 from softspike.data.patches import Patches, extract_patches, whiten
 from softspike.data.photographs import photograph_patches, photographs
@@ -12,7 +16,9 @@ from softspike.data.synthetic import SparseSample, power_law_synthetic, syntheti
 __all__ = [
     "ArrayRows",
     "DataError",
+    "Labels",
     "Patches",
+    "PixelRows",
     "Rows",
     "RunningMoments",
     "ShardRows",
@@ -23,11 +29,14 @@ __all__ = [
     "TensorRows",
     "check_rows",
     "extract_patches",
+    "has_labels",
     "load_olshausen",
     "olshausen_patches",
+    "on_device",
     "photograph_patches",
     "photographs",
     "power_law_synthetic",
+    "read_labels",
     "read_rows",
     "synthetic",
     "whiten",

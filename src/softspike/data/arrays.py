@@ -3,28 +3,34 @@
 import difflib
 import zipfile
 from collections.abc import Callable, Iterable
+from functools import partial
 from math import prod
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
+from softspike.data.cache import Watch
 from softspike.data.error import DataError, reason, shape_error
-from softspike.data.folders import open_npy, read_folder, refuse_key
+from softspike.data.folders import read_folder, refuse_key
+from softspike.data.idx import is_idx, load_idx
+from softspike.data.images import PixelRows
+from softspike.data.mapped import open_npy
 from softspike.data.rows import ArrayRows, StoredRows, TensorRows
 from softspike.data.tables import read_parquet
 
 __all__ = ["READERS", "read_rows"]
 
 
-def read_rows(path: str | PathLike[str], key: str | None = None) -> StoredRows:
+def read_rows(path: str | PathLike[str], key: str | None = None, watch: Watch | None = None) -> StoredRows:
     """The rows of a file or folder; arrays (n, h, w[, c]) become rows of h·w[·c] with `image_shape` remembered.
 
-    `key` names the array of an .npz, .mat or .safetensors file, or the column of a .parquet file.
+    `key` names the array of an .npz, .mat or .safetensors file, the column of a .parquet file, or the part (train,
+    test) of a folder that holds CelebA or one of the MNISTs. `watch` is told how many images are decoded, of how many.
     """
     place = Path(path)
     try:
-        return _reader(place)(place, key)
+        return _reader(place, watch)(place, key)
     except DataError as error:
         raise DataError(f"{place}: {error}") from error.__cause__
     except Exception as cause:  # the format libraries raise anything at all on a broken file
@@ -32,14 +38,18 @@ def read_rows(path: str | PathLike[str], key: str | None = None) -> StoredRows:
         raise DataError(f"{place}: the data could not be read ({reason(cause)}); {remedy}.") from cause
 
 
-def _reader(path: Path) -> Callable[[Path, str | None], StoredRows]:
+def _reader(path: Path, watch: Watch | None) -> Callable[[Path, str | None], StoredRows]:
     suffix = path.suffix.lower()
     if not path.exists():
         raise DataError("this does not exist, expected a file or folder of data; check the path.")
     if path.is_dir():
-        return read_folder
+        return partial(read_folder, watch=watch)
+    if suffix == ".parquet":
+        return partial(read_parquet, watch=watch)
     if suffix in READERS:
         return READERS[suffix]
+    if is_idx(path):
+        return _read_idx
     near = difflib.get_close_matches(suffix, READERS, n=1, cutoff=0.7)
     hint = f"did you mean {near[0]}?" if near else "convert it to one of these."
     given = f"the suffix {suffix!r} is not known" if suffix else "the name has no suffix"
@@ -80,6 +90,12 @@ def _read_safetensors(path: Path, key: str | None) -> TensorRows:
     return TensorRows(tensor.reshape(shape[0], prod(shape[1:])), shape[1:] if len(shape) > 2 else None)
 
 
+def _read_idx(path: Path, key: str | None) -> StoredRows:
+    refuse_key(key, "an idx file")
+    array = load_idx(path)
+    return PixelRows(array) if array.dtype == np.uint8 and array.ndim == 3 else _rows_of(array)
+
+
 def _rows_of(array: np.ndarray) -> ArrayRows:
     return ArrayRows(array, array.shape[1:] if array.ndim > 2 else None)
 
@@ -108,4 +124,5 @@ READERS: dict[str, Callable[[Path, str | None], StoredRows]] = {
     ".mat": _read_mat,
     ".safetensors": _read_safetensors,
     ".parquet": read_parquet,
+    ".gz": _read_idx,
 }

@@ -1,18 +1,26 @@
-"""Folders → rows: .npy shards, memory-mapped, or images."""
+"""Folders → rows: .npy shards, memory-mapped, images, or a data set in its official layout."""
 
 from pathlib import Path
 
 import numpy as np
 
+from softspike.data.cache import Watch
+from softspike.data.celeba import is_celeba, read_celeba
 from softspike.data.error import DataError, reason
 from softspike.data.images import IMAGE_SUFFIXES, read_images
+from softspike.data.mapped import open_npy
+from softspike.data.mnist import is_mnist, read_mnist
 from softspike.data.rows import ShardRows, StoredRows
 
-__all__ = ["open_npy", "read_folder", "refuse_key"]
+__all__ = ["read_folder", "refuse_key"]
 
 
-def read_folder(path: Path, key: str | None) -> StoredRows:
-    """Shards (.npy) or images, in the order of their names."""
+def read_folder(path: Path, key: str | None, watch: Watch | None = None) -> StoredRows:
+    """Shards (.npy) or images, in the order of their names; of CelebA and the MNISTs, the part that `key` names."""
+    if is_celeba(path):
+        return read_celeba(path, key, watch)
+    if is_mnist(path):
+        return read_mnist(path, key)
     refuse_key(key, "a folder")
     files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
     shards = [file for file in files if file.suffix.lower() == ".npy"]
@@ -21,7 +29,7 @@ def read_folder(path: Path, key: str | None) -> StoredRows:
         held = f"{len(shards)} .npy shards and {len(images)} images" if shards else "neither .npy shards nor images"
         known = f".npy files or images ({', '.join(IMAGE_SUFFIXES)})"
         raise DataError(f"the folder holds {held}, expected either {known}; give a folder with one kind of data.")
-    return read_images(images) if images else _read_shards(shards)
+    return read_images(images, watch=watch) if images else _read_shards(shards)
 
 
 def _read_shards(files: list[Path]) -> ShardRows:
@@ -43,11 +51,6 @@ def _open_shard(file: Path) -> np.ndarray:
     except (ValueError, EOFError, OSError) as cause:
         why = reason(cause)
         raise DataError(f"the shard {file.name} could not be read ({why}); replace it or leave it out.") from cause
-
-
-def open_npy(path: Path) -> np.ndarray:
-    """Memory-mapped, and never unpickled: files of Python objects are refused."""
-    return np.lib.format.open_memmap(path, mode="r")
 
 
 def refuse_key(key: str | None, what: str) -> None:

@@ -1,7 +1,11 @@
 """Encoded images → rows of pixels in [0, 1], kept as the integers they are until a batch is taken."""
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
 from io import BytesIO
+from itertools import islice
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -9,12 +13,17 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from softspike.data.cache import Allocate, Watch, remembered, signature
 from softspike.data.error import DataError, reason
 from softspike.data.rows import ArrayRows
 
-__all__ = ["IMAGE_SUFFIXES", "PixelRows", "decode", "read_images", "stack_images"]
+__all__ = ["IMAGE_SUFFIXES", "Cropped", "PixelRows", "decode", "decode_images", "read_images"]
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
+
+# Fewer images are decoded in a second or two: not worth a file.
+_WORTH_KEEPING = 2048
+_WINDOW = 512  # images in flight between the decoding threads
 
 _GREY, _DEEP = {"1", "L", "LA"}, {"I", "I;16", "I;16B", "I;16L", "F"}
 
@@ -23,7 +32,7 @@ class PixelRows:
     """Images (n, h, w[, 3]) of unsigned integers, as rows of pixel/largest pixel value."""
 
     def __init__(self, images: np.ndarray):
-        self.rows = ArrayRows(images, images.shape[1:])
+        self.images, self.rows = images, ArrayRows(images, images.shape[1:])
         self.image_shape: tuple[int, ...] | None = images.shape[1:]
         self.n_features, self.white = prod(images.shape[1:]), float(np.iinfo(images.dtype).max)
 
@@ -34,36 +43,87 @@ class PixelRows:
         return self.rows.take(indices) / self.white
 
 
-def read_images(files: Sequence[Path]) -> PixelRows:
+@dataclass(frozen=True)
+class Cropped:
+    """The central `crop`×`crop` pixels, resized to `size`×`size`."""
+
+    crop: int
+    size: int
+
+    def __call__(self, image: Any, name: str) -> Any:
+        from PIL import Image
+
+        if min(image.size) < self.crop:
+            raise DataError(
+                f"{name} is {image.height}×{image.width}, expected at least {self.crop}×{self.crop}; replace it."
+            )
+        left, top = (image.width - self.crop) // 2, (image.height - self.crop) // 2
+        box = (left, top, left + self.crop, top + self.crop)
+        return image.crop(box).resize((self.size, self.size), Image.Resampling.BILINEAR)
+
+
+def read_images(files: Sequence[Path], view: Cropped | None = None, watch: Watch | None = None) -> PixelRows:
     """The pixels of image files of one size and mode."""
-    return stack_images(((file.name, file) for file in files), len(files))
+    missing = next((file.name for file in files if not file.is_file()), None)
+    if missing is not None:
+        raise DataError(f"{missing} is missing, expected all {len(files)} images; put it beside the others.")
+    source: dict[str, Any] = {"view": asdict(view) if view else None}
+    if len(files) >= _WORTH_KEEPING:
+        source["files"] = [signature(file) for file in files]
+    return decode_images(lambda: ((file.name, file) for file in files), len(files), source, view, watch)
 
 
-def stack_images(named: Iterable[tuple[str, Any]], count: int) -> PixelRows:
-    """`count` images, each a name for the messages and a file or encoded bytes."""
+def decode_images(
+    named: Callable[[], Iterable[tuple[str, Any]]],
+    count: int,
+    source: Mapping[str, Any],
+    view: Cropped | None = None,
+    watch: Watch | None = None,
+) -> PixelRows:
+    """`count` images, each a name for the messages and a file or encoded bytes; many are decoded once for all runs."""
+
+    def make(allocate: Allocate) -> np.ndarray:
+        return _stack(_decoded(named(), view), count, allocate, watch)
+
+    return PixelRows(remembered(source, make) if count >= _WORTH_KEEPING else make(np.empty))
+
+
+def _decoded(named: Iterable[tuple[str, Any]], view: Cropped | None) -> Iterator[tuple[str, np.ndarray]]:
+    """In order, on all cores."""
+    images = iter(named)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        while window := list(islice(images, _WINDOW)):
+            decoded = pool.map(lambda pair: decode(pair[0], pair[1], view), window)
+            yield from zip((name for name, _ in window), decoded, strict=True)
+
+
+def _stack(images: Iterable[tuple[str, np.ndarray]], count: int, allocate: Allocate, watch: Watch | None) -> np.ndarray:
     stack = np.empty((0,), np.uint8)
     first = ""
-    for number, (name, source) in enumerate(named):
-        image = decode(name, source)
+    for number, (name, image) in enumerate(images):
         if number == 0:
-            first, stack = name, np.empty((count, *image.shape), image.dtype)
+            first, stack = name, allocate((count, *image.shape), image.dtype)
         elif (image.shape, image.dtype) != (stack.shape[1:], stack.dtype):
             raise DataError(
                 f"{name} is {_describe(image)} and {first} is {_describe(stack[0])}, "
                 "expected images of one size and mode; convert or leave out the odd ones."
             )
         stack[number] = image
-    return PixelRows(stack)
+        if watch is not None:
+            watch(number + 1, count)
+    return stack
 
 
-def decode(name: str, source: Path | bytes) -> np.ndarray:
+def decode(name: str, source: Path | bytes, view: Cropped | None = None) -> np.ndarray:
     """Grey (h, w) or colour (h, w, 3), 8-bit or 16-bit; transparency is dropped and palettes are looked up."""
     from PIL import Image
 
     try:
         with Image.open(BytesIO(source) if isinstance(source, bytes) else source) as image:
             plain = image if image.mode in _DEEP else image.convert("L" if image.mode in _GREY else "RGB")
-            pixels = np.asarray(plain)
+            pixels = np.asarray(plain if view is None else view(plain, name))
+    except DataError:
+        raise
     except Exception as cause:  # a broken image makes the decoders raise anything at all
         why = reason(cause)
         raise DataError(f"{name} could not be decoded as an image ({why}); replace it or leave it out.") from cause

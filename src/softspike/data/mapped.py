@@ -1,10 +1,16 @@
-"""How the kernel should read a memory-mapped file: ahead for a walk, page by page for scattered rows."""
+"""Memory-mapped files: opening them, and how the kernel should read them."""
 
 import mmap
+from pathlib import Path
 
 import numpy as np
 
-__all__ = ["advise"]
+__all__ = ["advise", "open_npy"]
+
+
+def open_npy(path: Path) -> np.ndarray:
+    """Memory-mapped, and never unpickled: files of Python objects are refused."""
+    return np.lib.format.open_memmap(path, mode="r")
 
 
 def advise(array: np.ndarray, numbers: np.ndarray) -> None:

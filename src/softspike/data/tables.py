@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from softspike.data.cache import Watch, signature
 from softspike.data.error import DataError
-from softspike.data.images import stack_images
+from softspike.data.images import PixelRows, decode_images
+from softspike.data.labels import Labels, from_classes
 from softspike.data.rows import ArrayRows, StoredRows
 
-__all__ = ["read_parquet"]
+__all__ = ["parquet_labels", "read_parquet"]
 
 
-def read_parquet(path: Path, key: str | None) -> StoredRows:
+def read_parquet(path: Path, key: str | None, watch: Watch | None = None) -> StoredRows:
     """The column `key`; without one, the `image` column where it holds encoded images, else all numeric columns."""
     import pyarrow.parquet as pq
 
@@ -23,12 +25,35 @@ def read_parquet(path: Path, key: str | None) -> StoredRows:
             raise DataError(f"there is no column {key!r}, expected one of {_listed(fields)}; choose one of these.")
         encoded = [name for name in ([key] if key else ["image"]) if name in fields and _is_encoded(fields[name])]
         if encoded:
-            return stack_images(_named_images(file, encoded[0]), file.metadata.num_rows)
+            return _read_encoded(path, file, encoded[0], watch)
         numeric = [name for name in ([key] if key else fields) if _is_numeric(_innermost(fields[name]))]
         if not numeric:
             given = f"the column {key!r} holds {fields[key]}" if key else f"the columns are {_listed(fields)}"
             raise DataError(f"{given}, expected numbers, lists of numbers or encoded images; convert them first.")
         return ArrayRows(_matrix(file, numeric))
+
+
+def _read_encoded(path: Path, file: Any, column: str, watch: Watch | None) -> PixelRows:
+    source = {"parquet": signature(path), "column": column}
+    return decode_images(lambda: _named_images(file, column), file.metadata.num_rows, source, watch=watch)
+
+
+def parquet_labels(path: Path) -> Labels:
+    """The columns of booleans; without any, the classes of an integer column named label."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        schema = file.schema_arrow
+        names = tuple(field.name for field in schema if pa.types.is_boolean(field.type))
+        if names:
+            return Labels(names, _matrix(file, list(names)).astype(bool))
+        if "label" in schema.names and pa.types.is_integer(schema.field("label").type):
+            return from_classes(_matrix(file, ["label"])[:, 0])
+    raise DataError(
+        f"the columns are {_listed(schema.names)}, expected attributes: columns of booleans, or an integer column "
+        "named label; add them."
+    )
 
 
 def _matrix(file: Any, names: list[str]) -> np.ndarray:

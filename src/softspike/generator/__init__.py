@@ -1,6 +1,15 @@
-"""5  z → x̂: the linear dictionary, with room for deep generators beside it."""
+"""5  z → x̂: linear dictionaries, and convolutional networks for images."""
 
-from softspike.generator.base import Generator, LinearGenerator
+from softspike.generator.base import Generator, LinearGenerator, atoms_of
+from softspike.generator.conv import ConvGenerator
 from softspike.generator.dictionary import Dictionary, UnitNormDictionary, random_atoms
 
-__all__ = ["Dictionary", "Generator", "LinearGenerator", "UnitNormDictionary", "random_atoms"]
+__all__ = [
+    "ConvGenerator",
+    "Dictionary",
+    "Generator",
+    "LinearGenerator",
+    "UnitNormDictionary",
+    "atoms_of",
+    "random_atoms",
+]

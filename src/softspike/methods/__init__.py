@@ -1,6 +1,20 @@
 """The named methods: compositions of the arrow's parts, each with its recipe."""
 
-from softspike.methods.plan import Built, Plan, adam_recipe
-from softspike.methods.registry import METHODS, POSITIVE_METHODS, build, composed, method_named
+from softspike.methods.networks import ConvNetworks, LinearNetworks
+from softspike.methods.plan import Built, Networks, Plan, adam_recipe
+from softspike.methods.registry import DEEP_METHODS, METHODS, POSITIVE_METHODS, build, composed, method_named
 
-__all__ = ["METHODS", "POSITIVE_METHODS", "Built", "Plan", "adam_recipe", "build", "composed", "method_named"]
+__all__ = [
+    "DEEP_METHODS",
+    "METHODS",
+    "POSITIVE_METHODS",
+    "Built",
+    "ConvNetworks",
+    "LinearNetworks",
+    "Networks",
+    "Plan",
+    "adam_recipe",
+    "build",
+    "composed",
+    "method_named",
+]

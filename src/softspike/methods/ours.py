@@ -10,6 +10,7 @@ from softspike.objective import Expected
 from softspike.posterior import GaussianAround
 from softspike.prior import LearnedSpikeSlabPrior, NormalPrior
 from softspike.schedule import OneCycle
+from softspike.solver.correction import SupportCorrection
 from softspike.threshold import Hard, PositiveHard, Threshold, TrackedLevel, level_for_activity
 from softspike.train import GroupRecipe, Recipe
 
@@ -31,7 +32,7 @@ def hard_gaussian(plan: Plan) -> Built:
         threshold=Threshold(PositiveHard if plan.positive else Hard, level),
         generator=generator,
         objective=Expected(),
-        refit_steps=3,
+        correction=SupportCorrection(max(plan.encoder_steps // 3, 1), plan.positive),
     )
     peak = OneCycle(plan.learning_rate or 4e-3, plan.n_steps, rise=0.02, start_factor=0.01, end=0.0)
     groups = {name: GroupRecipe(peak) for name in ("inference", "generator")}

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from softspike.encoder import Encoder, MLPEncoder
-from softspike.generator import Dictionary
-from softspike.methods.plan import Built, Plan, adam_recipe
+from softspike.encoder import Encoder
+from softspike.methods.networks import LinearNetworks
+from softspike.methods.plan import Built, Networks, Plan
 from softspike.model import VariationalCoder
 from softspike.objective import BestOf
 from softspike.posterior import GaussianPosterior, LaplacePosterior, Posterior, SpikeSlabPosterior
@@ -49,7 +49,7 @@ def plain(base: Callable[[Plan, int], Base]) -> Callable[[Plan], Built]:
     """The base law itself, without a threshold."""
 
     def builder(plan: Plan) -> Built:
-        encoder = MLPEncoder(plan.n_features)
+        encoder = _networks(plan).encoder(plan)
         return _compose(plan, encoder, base(plan, encoder.width), None)
 
     return builder
@@ -61,7 +61,7 @@ def thresholded(
     """The base law behind a threshold at the level of the target activity, fixed or with a Gamma law around it."""
 
     def builder(plan: Plan) -> Built:
-        encoder = MLPEncoder(plan.n_features)
+        encoder = _networks(plan).encoder(plan)
         parts = base(plan, encoder.width)
         value = level_for_activity(parts.prior.law, plan.activity)
         level: Level = GammaLevel(encoder.width, plan.n_components, value) if gamma else FixedLevel(value)
@@ -71,9 +71,13 @@ def thresholded(
 
 
 def _compose(plan: Plan, encoder: Encoder, base: Base, threshold: Threshold | None) -> Built:
-    dictionary = Dictionary(plan.n_features, plan.n_components)
+    networks = _networks(plan)
     coder = VariationalCoder(
-        encoder, base.posterior, base.prior, dictionary, BestOf(plan.n_samples), threshold,
+        encoder, base.posterior, base.prior, networks.generator(plan), BestOf(plan.n_samples), threshold,
         beta=plan.beta, level_beta=0.1 * plan.beta,
     )  # fmt: skip
-    return Built(coder, adam_recipe(plan, 3e-4, 3e-3))
+    return Built(coder, networks.recipe(plan))
+
+
+def _networks(plan: Plan) -> Networks:
+    return plan.networks if plan.networks is not None else LinearNetworks()

@@ -1,17 +1,33 @@
 """What a method is built from, and what building one gives."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from torch.optim import Adam
 
 from softspike.coder import Coder
+from softspike.encoder import Encoder
+from softspike.generator import Generator
 from softspike.schedule import OneCycle
 from softspike.train import GroupRecipe, Recipe
 
-__all__ = ["Built", "Plan", "adam_recipe"]
+__all__ = ["Built", "Networks", "Plan", "adam_recipe"]
 
-_PUBLISHED_STEPS = 240_000
+
+class Networks(ABC):
+    """The encoder and generator of a method that is free to have any, and how they are trained."""
+
+    gives_shares: ClassVar[bool] = False  # as the generator's: data in [0, 1] that is not standardised
+
+    @abstractmethod
+    def encoder(self, plan: "Plan") -> Encoder: ...
+
+    @abstractmethod
+    def generator(self, plan: "Plan") -> Generator: ...
+
+    @abstractmethod
+    def recipe(self, plan: "Plan") -> Recipe: ...
 
 
 @dataclass(frozen=True)
@@ -28,6 +44,8 @@ class Plan:
     positive: bool = False
     encoder_steps: int = 5  # unrolled steps, for the method that unrolls
     beta: float = 1e-2
+    networks: Networks | None = None  # None: the method's own
+    published_steps: int = 240_000  # the length of the schedule that warm-ups were published for
 
     @property
     def target_active(self) -> float:
@@ -37,7 +55,7 @@ class Plan:
     @property
     def pace(self) -> float:
         """This plan's length in published schedules; warm-ups shrink with it."""
-        return self.n_steps / _PUBLISHED_STEPS
+        return self.n_steps / self.published_steps
 
 
 class Built(NamedTuple):

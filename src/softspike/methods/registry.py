@@ -14,7 +14,7 @@ from softspike.methods.paper import gaussian, laplacian, plain, spike_and_slab, 
 from softspike.methods.plan import Built, Plan, adam_recipe
 from softspike.threshold import CentredSoft, ShiftedSoft
 
-__all__ = ["METHODS", "POSITIVE_METHODS", "build", "composed", "method_named"]
+__all__ = ["DEEP_METHODS", "METHODS", "POSITIVE_METHODS", "build", "composed", "method_named"]
 
 METHODS: dict[str, Callable[[Plan], Built]] = {
     "hard-gaussian": hard_gaussian,
@@ -33,11 +33,18 @@ METHODS: dict[str, Callable[[Plan], Built]] = {
     "jumprelu": autoencoder(JumpReLUAutoencoder),
 }
 POSITIVE_METHODS = frozenset({"hard-gaussian", "fista", "topk", "batchtopk", "jumprelu"})
+# Those that only sample take any generator; the others unroll, pursue or start from a dictionary.
+DEEP_METHODS = frozenset(METHODS) - {"hard-gaussian", "fista", "topk", "batchtopk", "jumprelu"}
 
 
-def method_named(name: str, positive: bool = False) -> Callable[[Plan], Built]:
+def method_named(name: str, positive: bool = False, deep: bool = False) -> Callable[[Plan], Built]:
     """The builder of that name; an unknown name is answered with the nearest known one."""
     if name in METHODS:
+        if deep and name not in DEEP_METHODS:
+            can = ", ".join(sorted(DEEP_METHODS))
+            raise ValueError(
+                f"method {name!r} needs a dictionary, but a deep generator was asked for; use one of: {can}"
+            )
         if positive and name not in POSITIVE_METHODS:
             can = ", ".join(sorted(POSITIVE_METHODS))
             raise ValueError(f"positive is True, but the codes of method {name!r} are signed; use one of: {can}")
@@ -50,10 +57,11 @@ def composed(coder: Coder) -> Callable[[Plan], Built]:
     """A builder from a model composed by hand: a fresh copy of it each time, trained by Adam."""
 
     def builder(plan: Plan) -> Built:
-        given, needed = tuple(coder.generator.atoms.shape), (plan.n_features, plan.n_components)
+        generator = coder.generator
+        given, needed = (generator.n_features, generator.n_components), (plan.n_features, plan.n_components)
         if given != needed:
             raise ValueError(
-                f"the composed model's atoms have shape {given}, expected (n_features, n_components) = {needed}; "
+                f"the composed model has (n_features, n_components) = {given}, expected {needed}; "
                 "compose it for this data and give n_components to match"
             )
         return Built(copy.deepcopy(coder), adam_recipe(plan, 1e-3, 1e-2))

@@ -16,7 +16,7 @@ def mean_bound(
 ) -> float:
     """mean over rows of log (1/K)·Σₖ p(x|zₖ)p(zₖ)/q(zₖ|x), in nats per row; K = 200 as in the paper."""
     random = torch.Generator(device=device).manual_seed(seed)
-    total, size = 0.0, max(_WEIGHED_NUMBERS // (n_samples * coder.generator.atoms.shape[1]), 1)
+    total, size = 0.0, max(_WEIGHED_NUMBERS // (n_samples * coder.generator.n_components), 1)
     for numbers in torch.arange(len(rows)).split(size):
         total += float(coder.bound(rows.take(numbers).to(device), n_samples, random).double().sum())
     return total / len(rows)

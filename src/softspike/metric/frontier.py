@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from softspike.coder import Coder
+from softspike.generator import atoms_of
 from softspike.metric.reconstruction import active_count, explained_share, explained_variance, pca_residuals
 from softspike.solver import omp_residuals
 
@@ -39,7 +40,7 @@ def rate_distortion(coder: Coder, x: Tensor, counts: Sequence[float], fit: Tenso
         z = moved.code(x)
         points[round(active_count(z), 3)] = explained_variance(x, moved.generator(z))
     active = sorted(points)
-    left = omp_residuals(x, coder.generator.atoms.detach(), active).sum(-1)
+    left = omp_residuals(x, atoms_of(coder.generator), active).sum(-1)
     left_by_pca = pca_residuals(x, [max(round(count), 1) for count in active], fit)
     variance = float((x.double() - x.double().mean(0)).square().sum())
     omp, pca = ([explained_share(float(value), variance) for value in side] for side in (left, left_by_pca))

@@ -11,7 +11,7 @@ __all__ = ["prior_codes"]
 
 def prior_codes(coder: VariationalCoder, n: int, random: Generator | None = None) -> Tensor:
     """n draws of z from the prior, (n, d): p(s) behind the threshold at λ₀, or at λ ~ p(λ), or p(z) itself."""
-    d, prior = coder.generator.atoms.shape[1], coder.prior.law
+    d, prior = coder.generator.n_components, coder.prior.law
     s = draw(prior.expand((d,)), n, random)
     if coder.threshold is None or isinstance(prior, SpikeSlab):
         return s

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from softspike.coder import Coder
-from softspike.interval import simulate
 from softspike.metric.calibration import Reliability, calibration_error, interval_coverage, reliability
 from softspike.model import VariationalCoder
 
@@ -26,18 +25,19 @@ class SimulatedCalibration(NamedTuple):
 
 @torch.no_grad()
 def simulated_calibration(coder: Coder, x: Tensor, seed: int = 1) -> SimulatedCalibration | None:
-    """As many simulated inputs as x (B, D) has; None for coders that say nothing about the law of z."""
-    made = simulate(coder, x, seed) if isinstance(coder, VariationalCoder) else None
+    """On inputs simulated to be like x (B, D); None for coders that say nothing about the law of z."""
+    made = coder.simulated(x, seed) if isinstance(coder, VariationalCoder) else None
     if made is None:
         return None
-    probability, on, code = coder.activation_probability(made.x), made.codes != 0, coder.code(made.x)
+    code, std = coder.code_and_std(made.x)
+    probability, on = coder.activation_probability(made.x), made.truth != 0
     doubtful, active = (probability > 0.01) & (probability < 0.99), code != 0
     return SimulatedCalibration(
         len(made.x),
         reliability(probability, on, n_bins=10),
         calibration_error(probability, on),
         _or_nan(doubtful, lambda: calibration_error(probability[doubtful], on[doubtful])),
-        _or_nan(active, lambda: interval_coverage(code[active], coder.std(made.x)[active], made.codes[active])),
+        _or_nan(active, lambda: interval_coverage(code[active], std[active], made.truth[active])),
     )
 
 

@@ -97,6 +97,10 @@ class Evidence:
         """mean over features of (x − x̂)², (J, B)."""
         return (self.x - self.generator(z)).square().flatten(2).mean(-1)
 
+    def scores(self, z: Tensor) -> Tensor:
+        """The misfit by the generator's preview, (J, B): what samples are compared by. No gradient, no trace left."""
+        return self.generator.errors(self.x, z)
+
     @property
     def unit(self) -> float:
         """mean over features = (2/D)·½‖x − x̂‖²."""

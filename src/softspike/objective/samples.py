@@ -39,7 +39,9 @@ class BestOf(Objective):
 
     The KL does not depend on j, so the winner is the sample with the smallest misfit, and it alone carries gradient:
     J samples are drawn and scored without one, a few at a time, and only the noise of the best so far is kept. Then
-    the winner is built again from its noise, so memory does not grow with J.
+    the winner is built again from its noise, so memory does not grow with J. The scores come from the generator's
+    preview, which for a generator with batch normalisation uses its running statistics: see
+    `softspike.generator.ConvGenerator`.
     """
 
     n_samples: int = 20
@@ -72,7 +74,7 @@ def draws(evidence: Evidence, n_samples: int, generator: Generator | None = None
 
 def _winner(evidence: Evidence, noise: Noise) -> tuple[Noise, Tensor]:
     """The noise of the best of these samples, (1, B, …), and its misfit, (B,)."""
-    misfit, winner = evidence.misfit(evidence.values(noise)).min(0)
+    misfit, winner = evidence.scores(evidence.values(noise)).min(0)
     return noise.pick(winner), misfit
 
 

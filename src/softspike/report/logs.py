@@ -11,6 +11,7 @@ import numpy as np
 
 from softspike.generator import LinearGenerator
 from softspike.report.figure import mosaic, picture_shape
+from softspike.report.progress import components_of
 from softspike.train import Progress
 
 __all__ = ["LOGS", "CsvFile", "Log", "LogFile", "TensorBoard", "check_log", "metrics_of", "open_log"]
@@ -21,7 +22,7 @@ Line = dict[str, float | None]
 def metrics_of(progress: Progress, seconds: float) -> Line:
     """A step's numbers: the terms of the loss, the share of active components, the model's gauges, rates, the time."""
     loss = {name: float(value) for name, value in progress.loss._asdict().items()}
-    share = loss["active"] / progress.coder.generator.n_components
+    share = loss["active"] / components_of(progress)
     gauges = {name: float(value) for name, value in progress.coder.gauges().items()}
     rates = {f"rate_{group['name']}": float(group["lr"]) for group in progress.optimizer.param_groups}
     line = {"step": progress.step, **loss, "active_share": share, **gauges, **rates, "seconds": round(seconds, 3)}

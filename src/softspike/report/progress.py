@@ -8,7 +8,7 @@ from typing import Any
 
 from softspike.train import Observer, Progress
 
-__all__ = ["PlainLines", "ProgressBar", "progress_shown", "stages_shown"]
+__all__ = ["PlainLines", "ProgressBar", "components_of", "decoding_shown", "progress_shown", "stages_shown"]
 
 
 @contextmanager
@@ -43,10 +43,16 @@ class Pace:
         return self.rate
 
 
+def components_of(progress: Progress) -> int:
+    """Of the coder in training; 1 for a model that is none."""
+    generator = getattr(progress.coder, "generator", None)
+    return 1 if generator is None else int(generator.n_components)
+
+
 def figures_of(progress: Progress) -> str:
     """loss · explained · active, of the batch at hand. Standardised data has variance 1: 1 − misfit is explained."""
     loss = progress.loss
-    share = float(loss.active) / progress.coder.generator.n_components
+    share = float(loss.active) / components_of(progress)
     explained = 1 - float(loss.misfit)
     return f"loss {float(loss.total):.4g} · explained {explained:.3f} · active {100 * share:.1f} %"
 
@@ -123,3 +129,19 @@ def stages_shown(total: int) -> Iterator[Callable[[str], None]]:
             bar.update(task, advance=1, description=stage)
 
         yield told
+
+
+@contextmanager
+def decoding_shown() -> Iterator[Callable[[int, int], None] | None]:
+    """For the reading of image sets: a bar on a terminal, nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("decoding images, once"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("decoding", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

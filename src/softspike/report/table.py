@@ -3,9 +3,10 @@
 import sys
 from collections.abc import Iterable, Sequence
 
-__all__ = ["Line", "print_grid", "print_table", "summary_lines"]
-
 from softspike.metric import Baselines, Summary
+from softspike.metric.sampled import Sampled
+
+__all__ = ["Line", "print_grid", "print_table", "sampled_lines", "summary_lines"]
 
 Line = tuple[str, str, str]  # what, value, what to compare it with
 
@@ -37,14 +38,16 @@ def summary_lines(summary: Summary, target: float | None, rivals: Baselines | No
         ("explained variance", f"{summary.explained_variance:.3f}", "0 is the mean, 1 is everything"),
         ("active components", f"{summary.active:.2f} of {summary.n_components}", asked),
         ("dead components", str(summary.dead), f"never active on {summary.n_samples} samples"),
-        ("sparse-coding loss", f"{summary.loss:.1f}", f"coding nothing costs {summary.loss_of_zero:.1f}"),
     ]
+    if rivals is None or rivals.omp is not None or summary.error is None:
+        lines.append(("sparse-coding loss", f"{summary.loss:.1f}", f"coding nothing costs {summary.loss_of_zero:.1f}"))
+    else:
+        lines.append(("mean squared error", f"{summary.error:.5f}", "per pixel"))
     if rivals:
         note = f"same mean count, {rivals.n_samples} samples"
-        lines += [
-            ("baseline: OMP, same dictionary", f"{rivals.omp:.3f}", note),
-            ("baseline: principal components", f"{rivals.pca:.3f}", note),
-        ]
+        if rivals.omp is not None:
+            lines.append(("baseline: OMP, same dictionary", f"{rivals.omp:.3f}", note))
+        lines.append(("baseline: principal components", f"{rivals.pca:.3f}", note))
     return lines
 
 
@@ -63,3 +66,11 @@ def print_grid(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for row in rows:
         table.add_row(*map(Text, row))  # as text: a folder's name may look like markup
     Console().print(table)
+
+
+def sampled_lines(sampled: Sampled) -> list[Line]:
+    """What draws from the posterior reach."""
+    return [
+        (f"error of the best of {sampled.n_samples} draws", f"{sampled.best:.5f}", f"{sampled.active:.1f} active"),
+        ("error of one draw", f"{sampled.one:.5f}", "mean squared, per pixel"),
+    ]

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from softspike.coder import Coder
 from softspike.data import TensorRows
+from softspike.generator import atoms_of
 from softspike.metric import (
     active_count,
     explained_variance,
@@ -36,7 +37,7 @@ _HISTOGRAM = 200  # bins of the Jaccard index over patches
 @torch.no_grad()
 def audit(coder: Coder, data: Data, n_samples: int) -> dict[str, Any]:
     """Of the codes of the validation patches, as numbers that JSON can hold."""
-    x, atoms = data.valid, coder.generator.atoms.detach()
+    x, atoms = data.valid, atoms_of(coder.generator)
     codes = code_patches(coder, x, n_samples)
     settled = deterministic_codes(coder, x, data.train[:_ASIDE], active_count(codes.one))
     figures: dict[str, Any] = {
@@ -61,12 +62,12 @@ def _rate(x: Tensor, atoms: Tensor, codes: Tensor) -> dict[str, float]:
 def _matched(coder: Coder, x: Tensor, codes: Tensor) -> dict[str, float] | None:
     if is_dense(codes) or active_count(codes) == 0:
         return None
-    return matched_solvers(coder.generator.atoms.detach(), x[:_SOLVED], active_count(codes))._asdict()
+    return matched_solvers(atoms_of(coder.generator), x[:_SOLVED], active_count(codes))._asdict()
 
 
 def _published(coder: Coder, x: Tensor, codes: Codes) -> dict[str, Any]:
     """The paper's own measures, each with its baseline."""
-    loss = published_loss(x, coder.generator.atoms.detach(), codes.best)
+    loss = published_loss(x, atoms_of(coder.generator), codes.best)
     shared = multi_information(codes.best)
     prior = None
     if isinstance(coder, VariationalCoder):
@@ -87,7 +88,7 @@ def _published(coder: Coder, x: Tensor, codes: Codes) -> dict[str, Any]:
 def jaccard_figures(coder: Coder, x: Tensor, n_draws: int = 20) -> dict[str, Any]:
     """Over the used components: the index of repeated draws, the same between draws for different inputs (what chance
     gives), the published distance, and how the index spreads over inputs. None where no component is used."""
-    used = used_components(coder.generator.atoms.detach())
+    used = used_components(atoms_of(coder.generator))
     if not bool(used.any()):  # nothing to be consistent about
         nothing = dict.fromkeys(("index", "between_inputs", "published_distance"))
         return {**nothing, "used_components": 0, "histogram": [0] * _HISTOGRAM}

@@ -61,7 +61,7 @@ def repeated_draws(coder: Coder, x: Tensor, n_draws: int = 20, seed: int = 1) ->
 
 
 def _rows_at_a_time(coder: Coder, n_samples: int) -> int:
-    return max(_DRAWN_NUMBERS // (n_samples * coder.generator.atoms.shape[1]), 1)
+    return max(_DRAWN_NUMBERS // (n_samples * coder.generator.n_components), 1)
 
 
 def is_dense(codes: Tensor) -> bool:

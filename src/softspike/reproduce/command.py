@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from softspike.reproduce.deep.command import add_deep_commands
+
 __all__ = ["add_commands"]
 
 HELP = {
@@ -44,6 +46,7 @@ def add_commands(app: typer.Typer, plain_errors: Callable[..., AbstractContextMa
     """One command for each table and figure, all with the same options, and one for the page of results."""
     for name, text in HELP.items():
         app.command(name, help=text)(_command(name, plain_errors))
+    add_deep_commands(app, plain_errors)
     app.command("page", help="Write the page of results from what has been measured.")(_page(plain_errors))
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import torch
 
+from softspike.generator import atoms_of
 from softspike.reproduce.cell import Cell
 from softspike.reproduce.experiment import Experiment
 from softspike.reproduce.limit import Limit
@@ -26,7 +27,7 @@ def measure_cells(
         coder = cell.build(setting.study).coder
         story = store.load(cell.name, coder)
         coder.to(device)
-        atoms = coder.generator.atoms.detach().cpu().numpy()
+        atoms = atoms_of(coder.generator).cpu().numpy()
         began = time.monotonic()
         figures = None if story["diverged"] else experiment.measure(coder, cell, data, setting)
         seconds = time.monotonic() - began

@@ -1,6 +1,7 @@
 """The other road from x to z: iterative solvers on a dictionary, batched, on any device."""
 
 from softspike.solver.coder import FistaCoder
+from softspike.solver.correction import Corrected, SupportCorrection
 from softspike.solver.fista import fista
 from softspike.solver.gap import LassoResult, lasso_gap
 from softspike.solver.lasso import lasso
@@ -8,8 +9,10 @@ from softspike.solver.omp import omp, omp_at_mean_count, omp_residuals
 from softspike.solver.support import refit_on_support
 
 __all__ = [
+    "Corrected",
     "FistaCoder",
     "LassoResult",
+    "SupportCorrection",
     "fista",
     "lasso",
     "lasso_gap",

@@ -1,17 +1,20 @@
 """7  The only loop."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 import torch
 from torch import Generator, Tensor, nn
 from torch.optim import Optimizer
 
-from softspike.coder import Coder, Loss
+from softspike.coder import Loss, Trainable
 from softspike.data import Rows
 from softspike.train.interrupt import Interrupted
 from softspike.train.order import batch_rows, step_random
+from softspike.train.precision import FullPrecision, Precision
 from softspike.train.recipe import Recipe
+from softspike.train.team import Alone, Team
 
 __all__ = ["Diverged", "Observer", "Progress", "train"]
 
@@ -24,8 +27,8 @@ class Progress(NamedTuple):
 
     step: int  # steps done
     n_steps: int
-    loss: Loss  # of the last step
-    coder: Coder
+    loss: Loss  # of the last step, over all processes
+    coder: Trainable
     optimizer: Optimizer
 
 
@@ -49,7 +52,7 @@ class Diverged(RuntimeError):
 
 
 def train(
-    coder: Coder,
+    coder: Trainable,
     rows: Rows,
     recipe: Recipe,
     *,
@@ -59,37 +62,68 @@ def train(
     start: int = 0,
     observers: Sequence[Observer] = (),
     stop: Callable[[], bool] = lambda: False,
+    precision: Precision = FullPrecision(),
+    team: Team = Alone(),
 ) -> Optimizer:
     """Run steps start … n_steps. The same coder, rows, recipe and seed give the same weights, bit for bit, on a CPU.
 
     `stop` is asked after every step; where it says yes, the step is saved and `Interrupted` raised.
     """
+    device = torch.device(device)
     optimizer = optimizer if optimizer is not None else recipe.build(coder.parameter_groups())
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    steered = _others(coder.parameters(), parameters)  # by the coder itself
+    kept = [*coder.buffers(), *(parameter.data for parameter in steered)]
     unchecked: list[Tensor] = []  # losses since the last check, left on the device
-    for step in range(start, recipe.n_steps):
-        x = rows.take(batch_rows(seed, step, len(rows), recipe.batch_size)).to(device, non_blocking=True)
-        recipe.set_rates(optimizer, step)
-        loss = _loss(coder, x, step, step_random(seed, step, device))
-        optimizer.zero_grad(set_to_none=True)
-        loss.total.backward()
-        coder.before_step()
-        if recipe.clip_norm is not None:
-            nn.utils.clip_grad_norm_(parameters, recipe.clip_norm)
-        optimizer.step()
-        coder.after_step(step)
-        loss = Loss(*(value.detach() for value in loss))
-        unchecked.append(loss.total)
+    with team.joined(coder), _training(coder, device):
+        for step in range(start, recipe.n_steps):
+            chosen = team.share(batch_rows(seed, step, len(rows), recipe.batch_size))
+            x = recipe.augment(rows.take(chosen).to(device, non_blocking=True), seed, step, team)
+            recipe.set_rates(optimizer, step)
+            with precision.lowered(device):
+                loss = _loss(coder, x, step, step_random(seed, step, device, team.rank))
+            optimizer.zero_grad(set_to_none=True)
+            precision.backward(loss.total)
+            team.average_gradients(coder.parameters())
+            precision.unscale(optimizer, steered)
+            coder.before_step()
+            if recipe.clip_norm is not None:
+                nn.utils.clip_grad_norm_(parameters, recipe.clip_norm)
+            precision.step(optimizer)
+            coder.after_step(step)
+            team.follow(kept)
+            loss = Loss(*(value.detach() for value in loss))
+            unchecked.append(loss.total)
 
-        done, last, stopping = step + 1, step + 1 == recipe.n_steps, stop()
-        logging, saving = last or done % recipe.log_every == 0, last or stopping or done % recipe.save_every == 0
-        if logging or saving:
-            _check(loss, unchecked, coder, done)
-            unchecked.clear()
-            _tell(observers, Progress(done, recipe.n_steps, loss, coder, optimizer), logging, saving)
-        if stopping and not last:
-            raise Interrupted(done)
+            done, last, stopping = step + 1, step + 1 == recipe.n_steps, team.agree(stop())
+            logging, saving = last or done % recipe.log_every == 0, last or stopping or done % recipe.save_every == 0
+            if logging or saving:
+                loss = Loss(*team.mean(torch.stack([value.float() for value in loss])))
+                _check(loss, team.mean(torch.stack(unchecked)), coder, done)
+                unchecked.clear()
+                _tell(observers, Progress(done, recipe.n_steps, loss, coder, optimizer), logging, saving)
+            if stopping and not last:
+                raise Interrupted(done)
     return optimizer
+
+
+@contextmanager
+def _training(coder: Trainable, device: torch.device) -> Iterator[None]:
+    """Batch norm learns inside and is settled outside; cuDNN may try its algorithms, as the shapes never change."""
+    before = torch.backends.cudnn.benchmark
+    torch.backends.cudnn.benchmark = before or device.type == "cuda"
+    coder.train()
+    try:
+        yield
+    finally:
+        coder.eval()
+        torch.backends.cudnn.benchmark = before
+
+
+def _others(parameters: Iterable[nn.Parameter], optimised: list[nn.Parameter]) -> list[nn.Parameter]:
+    """Those that no optimiser moves."""
+    own = {id(parameter) for parameter in optimised}
+    return [parameter for parameter in parameters if id(parameter) not in own]
 
 
 def _tell(observers: Sequence[Observer], progress: Progress, logging: bool, saving: bool) -> None:
@@ -100,16 +134,16 @@ def _tell(observers: Sequence[Observer], progress: Progress, logging: bool, savi
             observer.saved(progress)
 
 
-def _loss(coder: Coder, x: Tensor, step: int, random: Generator) -> Loss:
+def _loss(coder: Trainable, x: Tensor, step: int, random: Generator) -> Loss:
     try:
         return coder.loss(x, step, random)
     except torch.linalg.LinAlgError as error:  # a solver met weights that are no longer finite
         raise Diverged(step + 1, f"the loss is not finite ({str(error).splitlines()[0]})") from error
 
 
-def _check(loss: Loss, totals: list[Tensor], coder: Coder, done: int) -> None:
+def _check(loss: Loss, totals: Tensor, coder: Trainable, done: int) -> None:
     """Raise Diverged with the first bad step. Called before anything is logged or saved, so what is saved is good."""
-    finite = torch.stack(totals).isfinite()
+    finite = totals.isfinite()
     if not bool(finite.all()):
         first = done - len(totals) + 1 + int((~finite).nonzero()[0])
         bad = [name for name, value in loss._asdict().items() if not bool(value.isfinite())]

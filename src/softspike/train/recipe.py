@@ -8,6 +8,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from softspike.schedule import Schedule
+from softspike.train.augment import AsItIs, Augmentation
 
 __all__ = ["GroupRecipe", "Recipe"]
 
@@ -29,6 +30,7 @@ class Recipe:
     optimizer: Callable[..., Optimizer]
     groups: Mapping[str, GroupRecipe]  # keys as in Coder.parameter_groups
     clip_norm: float | None = None
+    augment: Augmentation = field(default_factory=AsItIs)
     log_every: int = 50
     save_every: int = 1000
 

@@ -1,5 +1,6 @@
 """A training state as flat named tensors, and back: what a checkpoint holds."""
 
+import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
@@ -25,6 +26,15 @@ def unpack(tensors: dict[str, Tensor], coder: nn.Module, optimizer: Optimizer) -
         state.setdefault(int(number), {})[key] = value
     if state:
         optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+        _lay_out(optimizer)
+
+
+def _lay_out(optimizer: Optimizer) -> None:
+    """Moments in the memory format of their parameters, as they were: files hold tensors in row-major order."""
+    for parameter, slots in optimizer.state.items():
+        for key, value in slots.items():
+            if isinstance(value, Tensor) and value.shape == parameter.shape and value.stride() != parameter.stride():
+                slots[key] = torch.empty_like(parameter, dtype=value.dtype).copy_(value)
 
 
 def _below(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -1,0 +1,152 @@
+"""One cell of the recovery experiment: train a method on data whose codes are known, measure what it found."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from softspike import SparseCoder
+from softspike.data import SparseSample, TensorRows, power_law_synthetic, synthetic
+from softspike.metric import explained_variance
+from softspike.metric.calibration import brier_score, calibration_error, interval_coverage, reliability
+from softspike.metric.recovery import Matching, absolute_correlation, dictionary_recovery, match, support_scores
+
+__all__ = ["OURS", "PROBLEMS", "Cell", "Problem", "complete", "measure"]
+
+OURS = "hard-gaussian"
+
+
+@dataclass(frozen=True)
+class Problem:
+    sample: Callable[[int, int, float], SparseSample]  # rows, seed, noise
+    n_train: int
+    n_test: int
+    n_active: float
+    steps: int
+    bar: float | None  # mean correlation of matched latents to reach
+    known: str  # what is known of others
+
+
+PROBLEMS = {
+    "a": Problem(
+        lambda n, seed, noise: synthetic(n, 8, 16, 3, seed, noise), 1024, 1024, 3, 4000, 0.691,
+        "sparse coding .691, MLP .643, plain autoencoder .566",
+    ),
+    "b": Problem(
+        lambda n, seed, noise: synthetic(n, 32, 64, 3, seed, noise), 1024, 1024, 3, 4000, 0.918,
+        "bar .918, plain autoencoder .547",
+    ),
+    "wide": Problem(
+        lambda n, seed, noise: synthetic(n, 64, 256, 6, seed, noise), 16_384, 2048, 6, 4000, None, "calibration only"
+    ),
+    "c": Problem(
+        lambda n, seed, noise: power_law_synthetic(n, 10, seed, noise=noise), 50_000, 4096, 10, 2000, None,
+        "no published figure",
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Cell:
+    """All that a result depends on, besides the code."""
+
+    problem: str
+    method: str
+    seed: int
+    noise: float
+    steps: int
+    encoder_steps: int = 5
+
+    @property
+    def setting(self) -> str:
+        return f"{self.problem}-n{self.noise:g}-t{self.steps}-k{self.encoder_steps}"
+
+    @property
+    def name(self) -> str:
+        return f"{self.setting}-{self.method}-{self.seed}"
+
+
+def complete(cell: Cell, folder: Path, device: str) -> dict[str, Any]:
+    """The finished cell, from its file or by doing it now; the file appears when all is measured."""
+    path = folder / f"{cell.name}.json"
+    if path.exists():
+        return json.loads(path.read_text())
+    began = time.perf_counter()
+    problem = PROBLEMS[cell.problem]
+    sample = problem.sample(problem.n_train + problem.n_test, cell.seed, cell.noise)
+    drawn = time.perf_counter()
+    coder = SparseCoder(
+        sample.codes.shape[1], n_active=problem.n_active, method=cell.method, positive=True, max_steps=cell.steps,
+        encoder_steps=cell.encoder_steps, random_state=cell.seed, verbose=False, device=device,
+    )  # fmt: skip
+    coder.fit_rows(TensorRows(sample.x[: problem.n_train].to(device)))
+    fitted = time.perf_counter()
+    found = measure(coder, sample.x[problem.n_train :].numpy(), sample.codes[problem.n_train :], sample.dictionary)
+    seconds = {
+        "seconds_data": drawn - began,
+        "seconds": fitted - drawn,
+        "seconds_measure": time.perf_counter() - fitted,
+    }
+    result = {"device": device, **{name: round(value, 1) for name, value in seconds.items()}, **found}
+    draft = path.with_suffix(".part")
+    draft.write_text(json.dumps(result))
+    draft.rename(path)
+    return result
+
+
+def measure(coder: SparseCoder, test: np.ndarray, truth: Tensor, dictionary: Tensor) -> dict[str, Any]:
+    """Components are matched with sources once, by the correlation of their codes, for everything but the atoms."""
+    sparse, std = coder.transform(test, return_std=True) if coder.method == OURS else (coder.transform(test), None)
+    codes = torch.from_numpy(sparse.toarray())
+    similarity = absolute_correlation(codes, truth)
+    pairs = match(similarity)
+    atoms = dictionary_recovery(torch.from_numpy(coder.components_.T), dictionary)
+    support = support_scores(codes, truth, pairs)
+    probability = torch.from_numpy(coder.activation_probability(test))[:, pairs.found]
+    happened = (truth != 0)[:, pairs.truth]
+    doubtful = probability > 0.01
+    bins = reliability(probability, happened)
+    spread = {} if std is None else coverage(coder.components_, codes, torch.from_numpy(std), truth, dictionary, pairs)
+    return {
+        "correlation": float(similarity[pairs].sum()) / truth.shape[1],
+        "explained_variance": explained_variance(
+            torch.from_numpy(test), torch.from_numpy(coder.inverse_transform(sparse))
+        ),
+        "active": float((codes != 0).sum(-1).double().mean()),
+        "dead": int((codes == 0).all(0).sum()),
+        "atoms_cosine": atoms.cosine,
+        "atoms_share": atoms.share,
+        "precision": support.precision,
+        "recall": support.recall,
+        "f1": support.f1,
+        "ece": calibration_error(probability, happened),
+        "ece_above_0.01": calibration_error(probability[doubtful], happened[doubtful]),
+        "brier": brier_score(probability, happened),
+        "reliability": [[None if v != v else round(v, 5) for v in column.tolist()] for column in bins],
+        **spread,
+    }
+
+
+def coverage(
+    components: np.ndarray, code: Tensor, spread: Tensor, truth: Tensor, dictionary: Tensor, pairs: Matching
+) -> dict[str, float]:
+    """Of 90 % intervals, in units of the true codes: atoms of any length and sign are scaled to the true ones."""
+    atoms = torch.from_numpy(components.T)[:, pairs.found]
+    overlap, length = (atoms * dictionary[:, pairs.truth]).sum(0), atoms.norm(dim=0)
+    unit, cosine = length * overlap.sign(), overlap.abs() / length.clamp_min(1e-12)
+    code, spread, truth = code[:, pairs.found] * unit, spread[:, pairs.found] * unit.abs(), truth[:, pairs.truth]
+    active, real = code != 0, truth != 0
+    groups = {
+        "active": active,
+        "active_found": active & (cosine > 0.9),  # of sources whose atom was found: others have no true coefficient
+        "active_and_true": active & real,
+        "true": real,
+        "all": torch.ones_like(active),
+    }
+    return {f"coverage_{name}": interval_coverage(code[g], spread[g], truth[g]) for name, g in groups.items()}

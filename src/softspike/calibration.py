@@ -1,0 +1,99 @@
+"""Probabilities and spreads that mean what they say: the posterior, put right by what simulation shows of it."""
+
+import math
+
+import torch
+from sklearn.isotonic import isotonic_regression
+from torch import Tensor, nn
+
+from softspike.threshold import Reweighted, ThresholdedLaw
+
+__all__ = ["Calibration"]
+
+_N_KNOTS, _LEVEL = 64, 0.9
+
+
+class Calibration(nn.Module):
+    """From the law q(z|x) as trained, and the energy ‖r‖² its code leaves of x, to a law that is calibrated.
+
+    Its width follows the input, σᵢ(x)² = σᵢ²·(1 + ‖r‖²/m)/2 with m the typical energy: an input that the code explains
+    badly is one whose code is in doubt. Its probability of being active is p = g(t), t = (|μ| − λ)/σᵢ(x), with g
+    increasing, where q itself has Φ(t). g and the factor on standard deviations are found where the codes are known.
+    """
+
+    typical: Tensor  # m; NaN until fitted
+    knots: Tensor  # (64,) values of t …
+    chances: Tensor  # (64,) … and g there, linear in between
+    widening: Tensor  # what makes code ± Φ⁻¹((1 + 0.9)/2)·std cover 90 % of the active coefficients
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("typical", torch.tensor(float("nan")))
+        self.register_buffer("knots", torch.zeros(_N_KNOTS))
+        self.register_buffer("chances", torch.zeros(_N_KNOTS))
+        self.register_buffer("widening", torch.ones(()))
+
+    @property
+    def fitted(self) -> bool:
+        return not bool(self.typical.isnan())
+
+    def forward(self, law: ThresholdedLaw, energy: Tensor) -> Reweighted:
+        """The calibrated law; energy (B,)."""
+        wide = self._widened(law, energy)
+        return Reweighted(wide, self._chance(_margin(wide)), validate_args=False)
+
+    @torch.no_grad()
+    def fit(self, typical: Tensor, law: ThresholdedLaw, energy: Tensor, code: Tensor, truth: Tensor) -> None:
+        """Set g and the widening from the laws (n, d), energies (n,) and codes of simulated data whose codes are
+        `truth`; `typical` is the median energy of real data. Without any active entry nothing is done."""
+        if not (bool((code != 0).any()) and bool((truth != 0).any())):
+            return
+        self.typical.copy_(typical.clamp_min(torch.finfo(typical.dtype).tiny))
+        knots, chances = _increasing(_margin(self._widened(law, energy)), truth != 0)
+        self.knots.copy_(knots)
+        self.chances.copy_(chances)
+        self.widening.copy_(_factor(code, self(law, energy).variance.sqrt(), truth))
+
+    def _widened(self, law: ThresholdedLaw, energy: Tensor) -> ThresholdedLaw:
+        width = ((1 + energy / self.typical) / 2).sqrt()[:, None]
+        base = type(law.base)(law.base.loc, law.base.scale * width, validate_args=False)
+        return type(law)(base, law.level, validate_args=False)
+
+    def _chance(self, margin: Tensor) -> Tensor:
+        """g(t): between the knots a line, beyond them what it is at the last."""
+        right = torch.searchsorted(self.knots, margin.contiguous()).clamp(1, _N_KNOTS - 1)
+        low, high = self.knots[right - 1], self.knots[right]
+        share = ((margin - low) / (high - low).clamp_min(1e-30)).clamp(0, 1)
+        return torch.lerp(self.chances[right - 1], self.chances[right], share)
+
+
+def _margin(law: ThresholdedLaw) -> Tensor:
+    """t = (|μ| − λ)/σ, or (μ − λ)/σ for a one-sided law."""
+    return (law.score - 1) * law.level / law.base.scale
+
+
+def _increasing(margin: Tensor, active: Tensor) -> tuple[Tensor, Tensor]:
+    """The increasing step function of t closest to what happened, as values at 64 knots.
+
+    Entries are sorted by t and cut into runs with equally many active ones, each run is one observation (mean t, share
+    active), and isotonic regression makes the shares increase.
+    """
+    ordered, index = margin.flatten().sort()
+    happened = active.flatten()[index]
+    run = ((happened.cumsum(0) - 1).clamp_min(0) * _N_KNOTS) // happened.sum()
+    size = torch.bincount(run, minlength=_N_KNOTS).double()
+    place = torch.bincount(run, weights=ordered.double(), minlength=_N_KNOTS) / size
+    share = torch.bincount(run, weights=happened.double(), minlength=_N_KNOTS) / size
+    some = size > 0
+    fair = isotonic_regression(share[some].cpu().numpy(), sample_weight=size[some].cpu().numpy(), y_min=0, y_max=1)
+    knots, chances = place[some], torch.from_numpy(fair).to(place)
+    short = _N_KNOTS - len(knots)
+    return tuple(torch.cat([v, v[-1:].expand(short)]).to(margin.dtype) for v in (knots, chances))  # type: ignore[return-value]
+
+
+def _factor(code: Tensor, spread: Tensor, truth: Tensor) -> Tensor:
+    """The 90 % quantile of |code − truth|/spread over non-zeros of the code, over that of a standard normal."""
+    active = code != 0
+    ratio = (code - truth)[active].abs() / spread[active].clamp_min(torch.finfo(spread.dtype).tiny)
+    rank = min(math.ceil(_LEVEL * len(ratio)), len(ratio))
+    return ratio.kthvalue(rank).values / (math.sqrt(2) * torch.special.erfinv(ratio.new_tensor(_LEVEL)))

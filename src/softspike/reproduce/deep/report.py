@@ -1,0 +1,149 @@
+"""What a study has measured so far, written out: a page for its own folder, or one for the documentation."""
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from softspike.report.grid import Grid, markdown, print_grid
+from softspike.reproduce.cell import VARIANTS
+from softspike.reproduce.deep.cell import METHODS
+from softspike.reproduce.deep.figures import attribute_order, draw_curves, draw_learned
+from softspike.reproduce.deep.grids import dimension_grid, findings, measures_grid, share_grid
+from softspike.reproduce.deep.rows import Records, conventions_in
+from softspike.reproduce.deep.setting import SETTINGS, DeepSetting
+from softspike.reproduce.deep.store import DeepStore
+from softspike.run import write_atomically
+
+__all__ = ["write_deep_page", "write_results"]
+
+_HEAD = """\
+# The paper's deep study, repeated
+
+After Fallah & Rozell, *Variational Sparse Coding with Learned Thresholding* (ICML 2022): the same posteriors,
+thresholds and objective with convolutional encoders and generators. This page was written by `softspike reproduce
+deep-page` from the files that `softspike reproduce fashion-mnist` and `celeba` left; no figure on it is typed by hand.
+Each cell says how long it was trained: where that is less than the paper's 300 epochs, or on fewer images, its error is
+no fair match.
+
+The Fréchet distance is named after the network whose features it compares. Without a user's Inception weights it is a
+classifier of the data's own attributes, trained by softspike; its values can be compared within one table only, and not
+with published FID.
+"""
+
+
+def write_results(store: DeepStore) -> None:
+    """results.md and pictures in the study's folder; the tables are printed."""
+    measured = store.measured()
+    if not measured:
+        return
+    setting = _setting(store)
+    for grid in _grids(setting, measured):
+        print_grid(grid)
+    text = f"# {setting.title}\n\n{_part(store, store.path, setting.name)}"
+    write_atomically(store.path / "results.md", text.encode())
+    print(f"\nwrote {store.path}/results.md, {len(measured)} cells measured")
+
+
+def write_deep_page(folders: Sequence[Path], page: Path) -> None:
+    """Markdown at `page`, pictures beside it; one part for each folder."""
+    page.parent.mkdir(parents=True, exist_ok=True)
+    parts = [_HEAD]
+    for path in folders:
+        store = DeepStore(path)
+        setting = _setting(store)
+        parts.append(f"## {setting.title}\n\n{_part(store, page.parent, f'{page.stem}-{setting.name}')}")
+    write_atomically(page, "\n".join(parts).encode())
+    print(f"wrote {page}")
+
+
+def _setting(store: DeepStore) -> DeepSetting:
+    config = store.config()
+    if config.get("set") not in SETTINGS:
+        raise ValueError(f"{store.path} holds no deep study: its set is {config.get('set')!r}")
+    setting = SETTINGS[config["set"]]
+    return setting.quickly() if config.get("quick") else setting
+
+
+def _records(measured: Mapping[str, Any], conventions: str) -> Records:
+    """Those of a convention, and those of methods for which there is but one."""
+    alike = ("gaussian", "centred-gaussian", "centred-laplacian")
+    chosen = [r["cell"]["conventions"] == conventions or r["cell"]["method"] in alike for r in measured.values()]
+    return Records([record for record, wanted in zip(measured.values(), chosen, strict=True) if wanted])
+
+
+def _grids(setting: DeepSetting, measured: Mapping[str, Any]) -> list[Grid]:
+    found = []
+    for name in conventions_in(measured):
+        records = _records(measured, name)
+        found += [dimension_grid(setting, records), share_grid(setting, records), measures_grid(records)]
+    return found
+
+
+def _part(store: DeepStore, folder: Path, stem: str) -> str:
+    """One study as Markdown; its pictures go into the folder, their names begin with the stem."""
+    setting, measured = _setting(store), store.measured()
+    lines = [f"{store.config()['label']}.", ""]
+    for name in conventions_in(measured):
+        records = _records(measured, name)
+        own = f"{stem}-{name}"
+        lines += [f"### With {VARIANTS[name].title}", ""]
+        lines += [f"- {sentence}" for sentence in findings(setting, records)]
+        if find_spec("matplotlib") is not None:  # part of the extras: a page written elsewhere has the curves
+            curves = draw_curves(setting, records, folder / f"{own}.png")
+            lines += ["", f"![error by dimension and by share]({curves.name})", ""]
+        lines += [markdown(dimension_grid(setting, records)), markdown(share_grid(setting, records))]
+        lines += [markdown(measures_grid(records)), *_learned(store, setting, name, folder, own)]
+    lines += ["### How it was run", "", markdown(_runs(measured))]
+    return "\n".join(lines)
+
+
+def _learned(store: DeepStore, setting: DeepSetting, conventions: str, folder: Path, stem: str) -> list[str]:
+    """The pictures of the middle cells, and the attributes that their components tell."""
+    learned: dict[str, dict[str, np.ndarray]] = {}
+    for name, record in store.measured().items():
+        cell, pictures = record["cell"], store.pictures(name)
+        if pictures and cell["conventions"] in (conventions, "equations") and cell["method"] not in learned:
+            learned[cell["method"]] = pictures
+    learned = {method: learned[method] for method in METHODS if method in learned}
+    if not learned:
+        return []
+    written = draw_learned(setting, learned, folder, stem)
+    rows = ", ".join(METHODS[method] for method in learned)
+    said = {
+        "reconstructions": f"Test images, and the best of {setting.n_samples} draws by, from top to bottom: {rows}.",
+        "samples": f"Images from the prior alone, in the same order: {rows}.",
+        "dictionaries": "Least-squares dictionaries estimated from codes, three rows for each model in the same order: "
+        "the strongest atoms, then atoms from evenly further down.",
+        "traversals": "Three components of each model led from −3 to 3 standard deviations, those that tell an "
+        "attribute best; each row one component.",
+        "attributes": "The estimated atom of the component that goes with each of the twelve best-told attributes, one "
+        "row for each model; light is more of it where the attribute holds.",
+    }
+    lines = [f"#### What was learned at d = {setting.middle}", ""]
+    for name, path in written.items():
+        lines += [f"![{name}]({path.name})", "", f"*{said[name]}*", ""]
+    return [*lines, markdown(_attribute_grid(learned))]
+
+
+def _attribute_grid(learned: Mapping[str, Mapping[str, np.ndarray]]) -> Grid:
+    names = next(iter(learned.values()))["attribute_names"]
+    rows = [
+        [str(names[i]).replace("_", " "), *(f"{m['attribute_correlations'][i]:+.2f}" for m in learned.values())]
+        for i in attribute_order(learned)
+    ]
+    note = "Point-biserial correlation of each attribute with the component that goes with it most closely."
+    return Grid("Attributes", ["attribute", *(METHODS[method] for method in learned)], rows, [note])
+
+
+def _runs(measured: Mapping[str, Any]) -> Grid:
+    rows = []
+    for name, record in measured.items():
+        story = record["training"]
+        rate = f"{1000 * story['seconds'] / max(story['steps'], 1):.1f} ms"
+        rows.append([name, str(story["epochs"]), f"{story['steps']:,}", f"{story['seconds']:.0f} s", rate,
+                     story["precision"], story["device"], story["commit"] or "–"])  # fmt: skip
+    columns = ["cell", "epochs", "steps", "training", "per step", "precision", "device", "commit"]
+    return Grid("Training", columns, rows)

@@ -1,0 +1,112 @@
+"""Second thoughts about a support: add what the residual asks for, refit, drop what has become small."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from softspike.threshold.cut import level_for_count
+
+__all__ = ["Corrected", "SupportCorrection"]
+
+_ADDED = 0.15  # of the target count, in every round
+# Steps of conjugate gradients: at first, after adding, after dropping, after dropping for the last time, or alone.
+_FIRST, _ADDED_TO, _DROPPED_FROM, _LAST, _ALONE = 1, 4, 1, 2, 3
+
+
+class Corrected(NamedTuple):
+    code: Tensor  # (B, d)
+    slope: Tensor  # (B, d) Aᵀ(x − Az): what every component would still gain
+
+
+class SupportCorrection(nn.Module):
+    """Rounds of: add i where |aᵢᵀ(x − Az)| > pₖ, fit z on its support, drop i where |zᵢ| < qₖ, fit again.
+
+    The levels pₖ and qₖ are set once, so that on average 15 % of the target count is added and the target count is
+    left; then each row is for itself, and every round costs five or so products with AᵀA. A fit is a few steps of
+    conjugate gradients, as `refit_on_support` does them. Without levels, or rounds, one fit is all.
+    """
+
+    levels: Tensor  # (rounds, 2): pₖ and qₖ; NaN until calibrated
+
+    def __init__(self, n_rounds: int, positive: bool = False):
+        super().__init__()
+        self.positive = positive
+        self.register_buffer("levels", torch.full((n_rounds, 2), torch.nan))
+
+    def forward(self, x: Tensor, atoms: Tensor, codes: Tensor, n_rounds: int | None = None) -> Corrected:
+        """The corrected code of x from a first one; fewer rounds than there are levels for if asked."""
+        levels = self.levels[: 0 if bool(self.levels.isnan().any()) else n_rounds]
+        product, state = _start(x, atoms, codes, _FIRST if len(levels) else _ALONE)
+        for k, (add, drop) in enumerate(levels):
+            state = self._grown(state, add, product)
+            state = self._pruned(state, drop, product, _LAST if k + 1 == len(levels) else _DROPPED_FROM)
+        return self._signed(state, codes) if not len(levels) else state
+
+    @torch.no_grad()
+    def calibrate(
+        self, x: Tensor, atoms: Tensor, codes: Tensor, mean_active: float, weights: Tensor | None = None
+    ) -> None:
+        """Set the levels so that codes of x, which start as `codes`, have `mean_active` non-zeros after each round."""
+        product, state = _start(x, atoms, codes, _FIRST)
+        for level in self.levels:
+            gains = self._size(state.slope) * (state.code == 0)
+            level[0] = level_for_count(gains, _ADDED * mean_active, weights).clamp_min(0)
+            state = self._grown(state, level[0], product)
+            level[1] = level_for_count(self._size(state.code), mean_active, weights).clamp_min(0)
+            state = self._pruned(state, level[1], product, _DROPPED_FROM)
+
+    def _size(self, value: Tensor) -> Tensor:
+        return value if self.positive else value.abs()
+
+    def _grown(self, state: Corrected, level: Tensor, product: "_Product") -> Corrected:
+        new = (state.code == 0) & (self._size(state.slope) > level)
+        return _fit(state, new | (state.code != 0), product, _ADDED_TO)
+
+    def _pruned(self, state: Corrected, level: Tensor, product: "_Product", n_steps: int) -> Corrected:
+        kept = self._size(state.code) > level
+        dropped = state.code * ~kept
+        left = Corrected(state.code - dropped, state.slope + product(dropped))
+        return self._signed(_fit(left, kept, product, n_steps), left.code)
+
+    def _signed(self, state: Corrected, before: Tensor) -> Corrected:
+        """Non-negative codes keep their value where a fit would make it negative; the slope is then nearly right."""
+        if not self.positive:
+            return state
+        return state._replace(code=torch.where(state.code > 0, state.code, before))
+
+
+_Product = Callable[[Tensor], Tensor]
+
+
+def _start(x: Tensor, atoms: Tensor, codes: Tensor, n_steps: int) -> tuple[_Product, Corrected]:
+    """z ↦ AᵀAz by whichever of one product with AᵀA and two with A is cheaper, and the first fit."""
+    gram = atoms.T @ atoms if atoms.shape[1] <= 2 * atoms.shape[0] else None
+
+    def product(z: Tensor) -> Tensor:
+        return (z @ atoms.T) @ atoms if gram is None else z @ gram
+
+    slope = x @ atoms - product(codes)
+    return product, _fit(Corrected(codes, slope), codes != 0, product, n_steps)
+
+
+def _fit(state: Corrected, support: Tensor, product: _Product, n_steps: int) -> Corrected:
+    """Conjugate gradients on ½‖x − Az‖² over the support, in terms of the slope alone: z ← z + (gᵀp/pᵀAᵀAp)·p."""
+    (z, slope), on = state, support.to(state.code.dtype)
+    gradient = on * slope
+    direction, before = gradient, _dot(gradient, gradient)
+    for k in range(n_steps):
+        bend = product(direction)
+        length = _dot(gradient, direction) / _dot(direction, bend).clamp_min(1e-20)
+        z, slope = torch.addcmul(z, length, direction), torch.addcmul(slope, length, bend, value=-1)
+        if k + 1 < n_steps:
+            gradient = on * slope
+            now = _dot(gradient, gradient)
+            direction, before = torch.addcmul(gradient, now / before.clamp_min(1e-20), direction), now
+    return Corrected(z, slope)
+
+
+def _dot(a: Tensor, b: Tensor) -> Tensor:
+    """aᵀb of each row, (B, 1)."""
+    return torch.linalg.vecdot(a, b)[:, None]

@@ -1,0 +1,17 @@
+"""The cut that leaves a given number of components active."""
+
+import torch
+from torch import Tensor
+
+__all__ = ["level_for_count"]
+
+
+def level_for_count(scores: Tensor, mean_count: float, weights: Tensor | None = None) -> Tensor:
+    """The cut c at which Σᵦ wᵦ·#{i : scoreᵦᵢ > c} = mean_count; scores (B, d), weights (B,) of sum 1, equal if None."""
+    n, d = scores.shape
+    if weights is None:
+        weights = torch.full((n,), 1 / n, dtype=torch.float64, device=scores.device)
+    ordered, index = scores.flatten().sort(descending=True)
+    reached = weights.double().repeat_interleave(d)[index].cumsum(0) > mean_count * (1 + 1e-12)
+    first_over = int(reached.to(torch.uint8).argmax()) if bool(reached.any()) else n * d - 1
+    return ordered[first_over]

@@ -1,0 +1,31 @@
+"""Run by test_team.py: the same softspike command as two processes of one job, forked after the slow imports."""
+
+import os
+import socket
+import sys
+
+import torch
+
+import softspike.jobs  # noqa: F401
+from softspike.cli import app
+
+torch.set_num_threads(1)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+if __name__ == "__main__":
+    os.environ |= {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    children = []
+    for rank in range(2):
+        child = os.fork()
+        if child == 0:
+            os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+            app(prog_name="softspike")
+        children.append(child)
+    print(*(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children))
+    sys.exit(0)
