@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from softspike.solver.chase import pursue
-from softspike.solver.pursuit import Pursuit
+from softspike.solver.omp_plain import Pursuit
+from softspike.solver.pursuit import pursue
+from softspike.solver.scale import unit_and_norm
 
 __all__ = ["omp", "omp_at_mean_count", "omp_residuals"]
 
@@ -23,22 +24,21 @@ def omp(x: Tensor, atoms: Tensor, n_active: int | None = None, tolerance: Tensor
     if n_active is not None and n_active < 0:
         raise ValueError(f"n_active is {n_active}, expected a count ≥ 0")
     limit = min(atoms.shape) if n_active is None else min(n_active, *atoms.shape)
-    return _codes(pursue(x, _unit(atoms), limit, 0.0 if tolerance is None else tolerance), atoms)
+    unit, norms = unit_and_norm(atoms, dim=0)
+    return _codes(pursue(x, unit, _everyone(x, limit), 0.0 if tolerance is None else tolerance), norms)
 
 
-def _codes(pursuit: Pursuit, atoms: Tensor) -> Tensor:
-    """The codes (B, d) in units of the atoms as they are."""
-    n, d = len(pursuit.chosen), atoms.shape[1]
-    codes = atoms.new_zeros(n, d + 1).scatter_(1, pursuit.chosen, pursuit.coefficients)
-    return codes[:, :-1] / _norms(atoms)
+def _everyone(x: Tensor, limit: int) -> Tensor:
+    return torch.full((len(x),), limit, device=x.device)
 
 
-def _norms(atoms: Tensor) -> Tensor:
-    return atoms.norm(dim=0).clamp_min(1e-30)
-
-
-def _unit(atoms: Tensor) -> Tensor:
-    return atoms / _norms(atoms)
+def _codes(pursuit: Pursuit, norms: Tensor) -> Tensor:
+    """The codes (B, d) in units of the atoms as they are, whose norms are (1, d)."""
+    n, d = len(pursuit.chosen), norms.shape[1]
+    taken = (pursuit.chosen < d).nonzero(as_tuple=True)
+    chosen, codes = pursuit.chosen[taken], norms.new_zeros(n, d)
+    codes[taken[0], chosen] = pursuit.coefficients[taken] / norms[0, chosen]
+    return codes
 
 
 @torch.no_grad()
@@ -47,11 +47,13 @@ def omp_at_mean_count(x: Tensor, atoms: Tensor, mean_active: float) -> Tensor:
 
     The fair rival of a coder whose count adapts to the input. A sample takes an atom exactly when its ‖r‖² before that
     exceeds the tolerance, so the tolerance is an order statistic of those energies. A short pursuit bounds it below and
-    a second one down to that bound holds the answer; a third stops where it says. No sample takes more than 8·mean_active + 8 atoms.
+    a second one down to that bound holds the answer; a third stops where it says. No sample takes more than
+    8·mean_active + 8 atoms.
     """
-    pursuit = _pursue_to_mean_count(x, atoms, mean_active)
-    taken = (pursuit.energies > _energy_of_rank(pursuit.energies, int(mean_active * len(x)))).sum(-1)
-    return _codes(pursue(x, _unit(atoms), int(taken.max()) if len(x) else 0, 0.0, counts=taken), atoms)
+    unit, norms = unit_and_norm(atoms, dim=0)
+    energies = _pursue_to_mean_count(x, unit, mean_active).energies
+    taken = (energies > _energy_of_rank(energies, int(mean_active * len(x)))).sum(-1)
+    return _codes(pursue(x, unit, taken, 0.0), norms)
 
 
 @torch.no_grad()
@@ -61,7 +63,7 @@ def omp_residuals(x: Tensor, atoms: Tensor, mean_counts: Sequence[float]) -> Ten
     What a sample takes at a small count it also takes, in the same order, at a larger one; and in the orthonormal basis
     of a pursuit ‖r‖² = ‖x‖² − Σ projection² over what was taken. The limit per sample is that of the largest count.
     """
-    pursuit = _pursue_to_mean_count(x, atoms, max(mean_counts))
+    pursuit = _pursue_to_mean_count(x, unit_and_norm(atoms, dim=0)[0], max(mean_counts))
     energy, gains = x.double().square().sum(-1), pursuit.projections.double().square()
     left = []
     for count in mean_counts:
@@ -70,13 +72,13 @@ def omp_residuals(x: Tensor, atoms: Tensor, mean_counts: Sequence[float]) -> Ten
     return torch.stack(left)
 
 
-def _pursue_to_mean_count(x: Tensor, atoms: Tensor, mean_active: float) -> Pursuit:
+def _pursue_to_mean_count(x: Tensor, unit: Tensor, mean_active: float) -> Pursuit:
     """A pursuit that holds at least the atoms of every smaller mean count."""
     if not mean_active >= 0:
         raise ValueError(f"mean_active is {mean_active}, expected a number ≥ 0")
-    short, long = (min(int(factor * mean_active) + factor, *atoms.shape) for factor in (2, 8))
-    bound = _energy_of_rank(pursue(x, _unit(atoms), short, 0.0).energies, int(mean_active * len(x)))
-    return pursue(x, _unit(atoms), long, bound)
+    short, long = (_everyone(x, min(int(factor * mean_active) + factor, *unit.shape)) for factor in (2, 8))
+    bound = _energy_of_rank(pursue(x, unit, short, 0.0).energies, int(mean_active * len(x)))
+    return pursue(x, unit, long, bound)
 
 
 def _energy_of_rank(energies: Tensor, rank: int) -> Tensor:

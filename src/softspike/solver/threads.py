@@ -21,7 +21,7 @@ def on_all_cores(function: Callable[[Piece], Result], pieces: Sequence[Piece]) -
         with torch.no_grad():
             return function(piece)
 
-    if n_threads == 1 or len(pieces) == 1:
+    if n_threads == 1 or len(pieces) <= 1:
         with torch.no_grad():
             return [function(piece) for piece in pieces]
     try:
