@@ -3,8 +3,10 @@
 import torch
 from torch import Tensor
 
+from softspike.solver.compiled import available
 from softspike.solver.fista import fista
 from softspike.solver.gap import LassoResult, column
+from softspike.solver.lasso_compiled import coordinate_descent
 from softspike.solver.proximal import proximal
 from softspike.solver.signals import Answer, Atoms, Signals
 from softspike.solver.threads import on_all_cores
@@ -14,6 +16,8 @@ __all__ = ["lasso"]
 
 _NUMBERS, _MOST_ROWS, _LEAST_ROWS = 2**19, 256, 32  # entries of Aᵀx, and rows, solved at a time: they fit the cache
 _NUMBERS_ON_GPU = 2**25
+_WORTH_IT = 2**14  # entries of codes; with fewer, loading compiled code takes longer than the solution
+_WIDEST_GRAM = 8192  # atoms: a quarter of a gigabyte
 _UNGUARDED = 500  # steps without a guarantee at most; very few samples need as many
 _ROUNDING = 32  # units of rounding over ½‖x‖² below which a gap cannot be told from 0
 
@@ -31,29 +35,23 @@ def lasso(
 ) -> LassoResult:
     """Codes (B, d) of x (B, D) on atoms (D, d). A sample is done when its duality gap is below tolerance·½‖x‖².
 
-    The penalty is a number or one per sample, (B,) or (B, 1). Narrow dictionaries are descended over whole, wide ones
-    on working sets. Such steps carry no guarantee, the gap does: samples that have not reached it after half of the
-    iterations, or 500, are given to FISTA.
+    The penalty is a number or one per sample, (B,) or (B, 1). On a CPU coordinates descend in compiled code; elsewhere
+    narrow dictionaries are descended over whole, wide ones on working sets. Such steps carry no guarantee, the gap
+    does: samples that have not reached it after half of the iterations, or 500, are given to FISTA.
     """
     level = column(penalty, x)
     if not bool((level > 0).all()):
         raise ValueError(f"the penalty is {float(level.min()):g} at its smallest, expected numbers > 0")
     unguarded = min(max_iterations // 2, _UNGUARDED)
-    known, answer = Atoms(atoms, len(x)), Answer.empty(x, atoms.shape[1])
-    solve = working_set if known.wide else proximal
-
-    def solve_rows(rows: Tensor) -> None:
-        signals = Signals.of(rows, x.index_select(0, rows) / level[rows], known, tolerance)
-        begin = None if start is None else start[rows] / level[rows]
-        solve(signals, known, answer, max_steps=unguarded, start=begin, positive=positive)
-
-    groups = _alike(x, level, known.n)
-    if x.is_cuda:
-        for rows in groups:
-            solve_rows(rows)
+    if _compilable(x, atoms):
+        answer = Answer.empty(x, atoms.shape[1]) if start is None else Answer.starting(start)
+        coordinate_descent(
+            x, atoms, level, answer, tolerance=tolerance, max_sweeps=unguarded, positive=positive,
+            warm=start is not None,
+        )  # fmt: skip
     else:
-        on_all_cores(solve_rows, groups)
-    codes, steps = answer.codes.mul_(level), int(answer.steps.max()) if len(x) else 0
+        answer = _in_products(x, atoms, level, start, tolerance, unguarded, positive)
+    codes, steps = answer.codes, int(answer.steps.max()) if len(x) else 0
     reachable = max(tolerance, _ROUNDING * torch.finfo(x.dtype).eps)
     left = (~(answer.gap <= reachable)).nonzero()[:, 0]
     if len(left):
@@ -63,6 +61,34 @@ def lasso(
         )  # fmt: skip
         codes[left], answer.gap[left], steps = again.codes, again.gap, steps + again.n_iterations
     return LassoResult(codes, answer.gap, steps)
+
+
+def _compilable(x: Tensor, atoms: Tensor) -> bool:
+    n_atoms = atoms.shape[1]
+    enough = len(x) * n_atoms >= _WORTH_IT and n_atoms <= _WIDEST_GRAM
+    return enough and not x.is_cuda and x.dtype in (torch.float32, torch.float64) and available()
+
+
+def _in_products(
+    x: Tensor, atoms: Tensor, level: Tensor, start: Tensor | None, tolerance: float, max_steps: int, positive: bool
+) -> Answer:
+    """Many samples in step, by matrix products: on any device."""
+    known, answer = Atoms(atoms, len(x)), Answer.empty(x, atoms.shape[1])
+    solve = working_set if known.wide else proximal
+
+    def solve_rows(rows: Tensor) -> None:
+        signals = Signals.of(rows, x.index_select(0, rows) / level[rows], known, tolerance)
+        begin = None if start is None else start[rows] / level[rows]
+        solve(signals, known, answer, max_steps=max_steps, start=begin, positive=positive)
+
+    groups = _alike(x, level, known.n)
+    if x.is_cuda:
+        for rows in groups:
+            solve_rows(rows)
+    else:
+        on_all_cores(solve_rows, groups)
+    answer.codes.mul_(level)
+    return answer
 
 
 def _alike(x: Tensor, level: Tensor, n_components: int) -> list[Tensor]:

@@ -65,6 +65,11 @@ class Answer(NamedTuple):
             torch.zeros(len(x), dtype=torch.long, device=x.device),
         )
 
+    @staticmethod
+    def starting(codes: Tensor) -> "Answer":
+        """The codes given, to begin with."""
+        return Answer.empty(codes[:, 0], 0)._replace(codes=codes.clone(memory_format=torch.contiguous_format))
+
     def store(self, signals: Signals, codes: Tensor, gap: Tensor, steps: int) -> None:
         self.codes.index_copy_(0, signals.places, codes[:, : self.codes.shape[1]])
         self.gap.index_copy_(0, signals.places, (gap / (0.5 * signals.energy).clamp_min(1e-30))[:, 0])
