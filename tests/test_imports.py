@@ -38,7 +38,7 @@ ARROW = [
     ["source"],
     ["estimator"],
     ["reporting", "listing", "launch"],
-    ["jobs", "inspecting"],
+    ["jobs", "inspecting", "bench"],
     ["cli"],
     ["__main__"],
 ]

@@ -11,7 +11,7 @@ from softspike.solver.scale import unit_and_norm
 __all__ = ["pursue"]
 
 _WIDEST_GRAM = 8192  # atoms: a quarter of a gigabyte
-_WORTH_IT = 2**22  # entries of Aᵀr looked at; with fewer, loading compiled code takes longer than the pursuit
+_WORTH_IT = 2**18  # entries of Aᵀr looked at; with fewer, loading compiled code takes longer than the pursuit
 
 
 @torch.no_grad()
