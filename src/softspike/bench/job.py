@@ -28,8 +28,8 @@ class Size(NamedTuple):
     active: int = 26  # a tenth of 256
     rounds: int = 5
     seconds: float = 3.0  # that one turn of a slow method may take
-    training_steps: int = 300
-    learning: int = 20_000
+    training_steps: int = 200
+    learning: int = 10_000
 
     @classmethod
     def quick(cls) -> "Size":
@@ -64,6 +64,7 @@ def _count(rows: Sequence[Row], components: int) -> int:
 
 
 def _measure(problem: Problem, size: Size) -> list[Row]:
+    print(f"{problem.n_components:,} atoms: training two encoders …", flush=True)
     entries = [*solvers(problem), *peers(problem), *encoders(problem, size.training_steps)]
     with stages_shown(len(entries) * (size.rounds + 1)) as told:
         counts = []

@@ -64,8 +64,14 @@ def _encoder(problem: Problem, linear: bool, n_steps: int, n_draws: int) -> list
     kind, signals = "linear" if linear else "MLP", problem.x.numpy()
     coder = SparseCoder(
         problem.n_components, n_active=problem.n_active, method="thresholded-laplacian", max_steps=n_steps,
-        generator=_From(problem.atoms, linear), random_state=0, verbose=False,
-    ).fit(problem.learning.numpy())  # fmt: skip
+        batch_size=100, generator=_From(problem.atoms, linear), random_state=0, verbose=False,
+    )  # fmt: skip
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # training is not timed, and small steps gain little from a second core
+    try:
+        coder.fit(problem.learning.numpy())
+    finally:
+        torch.set_num_threads(threads)
 
     def decode(z: Tensor) -> Tensor:
         return torch.from_numpy(coder.inverse_transform(z.numpy()))

@@ -106,6 +106,8 @@ def _descend(
     """One sample from n atoms at work; how many there are in the end, the gap, and the sweeps it took."""
     known, inner, square = local
     done, warm = 0, n > 0
+    if _largest(start, positive) <= 1:  # nothing exceeds λ: 0 is the solution
+        return 0, 0.0, 0
     _spread(work[:n], codes[:n], gram, start, slope)
     while True:
         largest = _largest(slope, positive)
