@@ -16,6 +16,7 @@ from softspike import __version__
 from softspike.choices import check_shares, image_shape_of, networks_named, precision_named
 from softspike.coder import Coder
 from softspike.data import ArrayRows, Rows, RunningMoments, Standardiser, check_rows
+from softspike.decoding import decode_csr
 from softspike.fitting import Checkpoint, Fitted, fit_rows, pick_device, prepare, restore
 from softspike.generator import LinearGenerator
 from softspike.inference import Inference, as_array
@@ -227,14 +228,19 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def inverse_transform(self, Z: Any) -> np.ndarray:
         """Data from codes (n_samples, n_components), sparse or dense: mean + Z·components, or through the network."""
         check_is_fitted(self, "coder_")
-        codes = Z if sparse.issparse(Z) else as_array(Z)
+        codes: Any = Z if sparse.issparse(Z) else as_array(Z)
         if codes.ndim != 2 or codes.shape[1] != self._n_features_out:
             needed = f"(n_samples, {self._n_features_out})"
             raise ValueError(f"codes have shape {codes.shape}, expected {needed}; give what transform returned")
         if not isinstance(self.coder_.generator, LinearGenerator):
             return self.inference_.decode(codes)
         dtype = codes.dtype if codes.dtype in (np.float32, np.float64) else np.float64
-        return np.asarray(codes @ self.components_.astype(dtype)) + self.mean_.astype(dtype)
+        atoms = self.components_.astype(dtype)
+        rebuilt = (
+            decode_csr(codes.tocsr().astype(dtype), atoms) if sparse.issparse(codes) else np.asarray(codes @ atoms)
+        )
+        rebuilt += self.mean_.astype(dtype)
+        return rebuilt
 
     def activation_probability(self, X: Any) -> np.ndarray:
         """P(zᵢ ≠ 0 | x), closed form and calibrated by simulation, (n_samples, n_components)."""
