@@ -50,7 +50,7 @@ def test_a_single_timing_is_refused() -> None:
 
 
 def made(family: str, package: str, name: str, seconds: list[float], gap: float | None) -> Row:
-    return Row(64, family, package, name, seconds, 10, Quality(0.5, 8.0, gap), "")
+    return Row(64, family, package, name, seconds, seconds, 10, Quality(0.5, 8.0, gap), "")
 
 
 def test_the_verdict_compares_equal_accuracy_only() -> None:

@@ -1,5 +1,6 @@
 """Coding and decoding many rows: the same as plainly, on all cores, at a memory that does not grow."""
 
+import os
 import subprocess
 import sys
 
@@ -128,14 +129,18 @@ print(codes.nnz / 300_000, size(codes) - small, peak() - before)
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="reads the peak memory of a process as POSIX does")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="sets the allocator of Linux, and reads the peak memory as it gives it"
+)
 def test_memory_does_not_grow_but_by_the_codes():
     """From 60,000 rows to 300,000, CSR grows by 49 MB, dense codes would by 117, and a final copy would by 97."""
-    done = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True)
+    # Freed batches go back to the system at once, so that the peak is what is in use.
+    quiet = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_ARENA_MAX": "1"}
+    done = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True, env=quiet)
     active, size, grown = map(float, done.stdout.split())
     assert active == pytest.approx(26, rel=0.2)
     assert size > 40
-    assert grown < 1.25 * size + 25  # what allocators keep of freed batches
+    assert grown < 1.25 * size + 10
 
 
 def test_codes_of_a_loaded_coder(tmp_path):

@@ -30,6 +30,7 @@ class Entry:
     note: str = ""
     decode: Callable[[Tensor], Tensor] | None = None  # None: on the shared dictionary
     seconds: list[float] = field(default_factory=list)  # per 1,000 signals, one for each round
+    cpu_seconds: list[float] = field(default_factory=list)  # the same, of all threads together
 
 
 class Quality(NamedTuple):

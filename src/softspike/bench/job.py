@@ -104,7 +104,8 @@ def _page(rows: Sequence[Row], size: Size) -> str:
     head = (
         f"{size.rounds} rounds in which all methods take turns; {here['cores']} cores, "
         f"{'with a' if here['gpu'] else 'no'} GPU. Times are over those of our lasso, for OMP over our OMP, as medians "
-        "of the rounds' ratios with their range. Gap: 99 % of signals are below, over ½‖x‖²."
+        "of the rounds' ratios with their range; CPU is the same of processor time, all threads together. Gap: 99 % of "
+        "signals are below, over ½‖x‖²."
     )
     return (
         "\n\n".join([head, markdown(rows).strip(), "\n".join(f"- {line}" for line in verdicts(rows, GAP) + _absent())])

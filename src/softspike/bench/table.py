@@ -9,7 +9,7 @@ from softspike.bench.entry import Entry, Quality
 __all__ = ["Row", "markdown", "row_of", "verdicts"]
 
 _OURS = {"lasso": "lasso", "omp": "OMP"}  # the row that its family is compared with
-_COLUMNS = ("method", "times ours", "spread", "signals", "explained variance", "active", "gap", "note")
+_COLUMNS = ("method", "times ours", "spread", "CPU", "signals", "explained variance", "active", "gap", "note")
 
 
 class Row(NamedTuple):
@@ -18,6 +18,7 @@ class Row(NamedTuple):
     package: str
     name: str
     seconds: list[float]  # per 1,000 signals, one for each round
+    cpu_seconds: list[float]  # the same, of all threads together
     signals: int
     quality: Quality
     note: str
@@ -31,7 +32,8 @@ class Row(NamedTuple):
 
 
 def row_of(components: int, entry: Entry, signals: int, quality: Quality) -> Row:
-    return Row(components, entry.family, entry.package, entry.name, entry.seconds, signals, quality, entry.note)
+    timings = entry.seconds, entry.cpu_seconds
+    return Row(components, entry.family, entry.package, entry.name, *timings, signals, quality, entry.note)
 
 
 def ratios(row: Row, ours: Row) -> list[float]:
@@ -45,7 +47,7 @@ def markdown(rows: Sequence[Row]) -> str:
     for components in sorted({row.components for row in rows}):
         mine = [row for row in rows if row.components == components]
         lines = [f"### {components:,} atoms", "", "| " + " | ".join(_COLUMNS) + " |"]
-        lines.append("| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
+        lines.append("| --- |" + " ---: |" * 7 + " --- |")
         lines += ["| " + " | ".join(_cells(row, _ours(row, mine))) + " |" for row in mine]
         parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
@@ -58,12 +60,12 @@ def _ours(row: Row, rows: Sequence[Row]) -> Row:
 
 def _cells(row: Row, ours: Row) -> list[str]:
     explained, active, gap = row.quality
-    known = ["–" if gap is None else f"{gap:.1e}", row.note]
+    known = [f"{row.signals:,}", f"{explained:.3f}", f"{active:.1f}", "–" if gap is None else f"{gap:.1e}", row.note]
     if not row.seconds:
-        return [row.label, "–", "–", f"{row.signals:,}", f"{explained:.3f}", f"{active:.1f}", *known]
+        return [row.label, "–", "–", "–", *known]
     each = ratios(row, ours)
-    spread = f"{min(each):.2f}–{max(each):.2f}"
-    return [row.label, f"{median(each):.2f}", spread, f"{row.signals:,}", f"{explained:.3f}", f"{active:.1f}", *known]
+    work = median(a / b for a, b in zip(row.cpu_seconds, ours.cpu_seconds, strict=True))
+    return [row.label, f"{median(each):.2f}", f"{min(each):.2f}–{max(each):.2f}", f"{work:.2f}", *known]
 
 
 def verdicts(rows: Sequence[Row], gap: float) -> list[str]:
