@@ -249,13 +249,18 @@ def bench(
     components: Annotated[str | None, _unset("Numbers of atoms, with commas (default: 256,1024,4096).")] = None,
     signals: Annotated[int | None, _unset("Signals to code (default: 10000).")] = None,
     rounds: Annotated[int | None, _unset("Rounds in which all methods take turns (default: 5).")] = None,
+    steps: Annotated[int | None, _unset("Training steps of the encoders (default: 200).")] = None,
+    seconds: Annotated[float | None, _unset("What one turn of a slow method may take (default: 3).")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small version, to see that it works.")] = False,
 ) -> None:
     """Time this library beside scikit-learn, SPAMS, celer and skglm, with what each time buys."""
     with _plain_errors():
         from softspike.bench.job import Size, bench_job
 
-        given: dict[str, Any] = {"components": _numbers(components), "signals": signals, "rounds": rounds}
+        given: dict[str, Any] = {
+            "components": _numbers(components), "signals": signals, "rounds": rounds, "training_steps": steps,
+            "seconds": seconds,
+        }  # fmt: skip
         size = Size.quick() if quick else Size()
         bench_job(out, size._replace(**{name: value for name, value in given.items() if value is not None}))
 
