@@ -3,13 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint format bench docs clean
+.PHONY: demo test drill lint format bench docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/softspike demo
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest
+
+# Hours: crashes, lost processes, hostile files, random settings, long runs, faults put in by hand.
+drill: $(VENV)/.installed
+	for name in crashes team fuzz properties long mutants; do $(BIN)/python -m drills.$$name || exit 1; done
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .

@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import Tensor
 
-__all__ = ["Constant", "Exponential", "OneCycle", "Ramp", "Schedule", "StepDecay", "Time"]
+__all__ = ["Constant", "Exponential", "OneCycle", "Ramp", "Scaled", "Schedule", "StepDecay", "Time"]
 
 Time = int | Tensor
 
@@ -111,6 +111,21 @@ class Ramp(Schedule):
     @property
     def final(self) -> float:
         return self.end
+
+
+@dataclass(frozen=True)
+class Scaled(Schedule):
+    """factor·schedule(step)."""
+
+    schedule: Schedule
+    factor: float
+
+    def __call__(self, step: int) -> float:
+        return self.factor * self.schedule(step)
+
+    @property
+    def final(self) -> float:
+        return self.factor * self.schedule.final
 
 
 def _at_least(value: Any, low: float) -> Any:

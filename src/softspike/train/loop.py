@@ -50,7 +50,7 @@ class Diverged(RuntimeError):
     def __init__(self, step: int, cause: str, left: str = ""):
         remedy = "lower the learning rate (a new run, in another folder) or check the data's scale"
         super().__init__("; ".join(filter(None, [f"training diverged at step {step}: {cause}", left, remedy])))
-        self.step, self.cause = step, cause
+        self.step, self.cause, self.left = step, cause, left
 
 
 def train(
