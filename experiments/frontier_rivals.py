@@ -5,7 +5,7 @@ from typing import Any
 from torch import Tensor
 
 from softspike.metric import active_count, explained_variance
-from softspike.solver import fista, omp, omp_at_mean_count, refit_on_support
+from softspike.solver import lasso, omp, omp_at_mean_count, refit_on_support
 
 __all__ = ["rivals"]
 
@@ -31,6 +31,6 @@ def _lasso(x: Tensor, atoms: Tensor, active: float) -> Tensor:
     low = 1e-4 * high
     for _ in range(12):
         middle = (low * high) ** 0.5
-        codes = fista(x, atoms, middle, max_iterations=300).codes
+        codes = lasso(x, atoms, middle, max_iterations=300).codes
         low, high = (middle, high) if active_count(codes) > active else (low, middle)
-    return fista(x, atoms, high, max_iterations=1000).codes
+    return lasso(x, atoms, high, max_iterations=1000).codes

@@ -13,7 +13,7 @@ ROOT = Path(softspike.__file__).parent
 
 # From left to right; what stands on one line does not import one another.
 ARROW = [
-    ["schedule"],  # pure functions of the step, and so left of everything
+    ["schedule", "growing", "decoding"],  # pure functions, and so left of everything
     ["kernels"],  # arithmetic on tensors; each beside the plain function it must equal
     ["data", "layers"],
     ["encoder"],
@@ -35,11 +35,11 @@ ARROW = [
     ["methods"],
     ["parameters", "choices"],
     ["fitting"],
-    ["stream", "inference", "reproduce"],
+    ["stream", "inference", "reproduce", "several"],
     ["source"],
     ["estimator"],
-    ["reporting", "listing", "launch"],
-    ["jobs", "inspecting"],
+    ["reporting", "listing", "launch", "sweep"],
+    ["jobs", "inspecting", "bench"],
     ["cli"],
     ["__main__"],
 ]

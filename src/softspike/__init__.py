@@ -3,16 +3,17 @@
     data → encoder → posterior → threshold → generator → objective → train → metric → report
 
 Shapes: B batch, J samples, D features, d components; codes are (J, B, d), samples first.
-Public names: `SparseCoder` (the scikit-learn face) and the packages of the arrow.
+Public names: `SparseCoder` (the scikit-learn face), `sweep` (several of them) and the packages of the arrow.
 """
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from softspike.estimator import SparseCoder
+    from softspike.sweep import sweep
 
 __version__ = "0.1.0"
-__all__ = ["SparseCoder", "__version__"]
+__all__ = ["SparseCoder", "__version__", "sweep"]
 
 
 def __getattr__(name: str) -> Any:
@@ -21,6 +22,10 @@ def __getattr__(name: str) -> Any:
         from softspike.estimator import SparseCoder
 
         return SparseCoder
+    if name == "sweep":
+        import softspike.sweep as module
+
+        return module.sweep
     raise AttributeError(f"module 'softspike' has no attribute {name!r}")
 
 

@@ -293,6 +293,28 @@ def inspect(
         inspect_job(run, data, out, key, beside or (), components, device)
 
 
+@app.command()
+def bench(
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write OUT.md and OUT.json.")] = None,
+    components: Annotated[str | None, _unset("Numbers of atoms, with commas (default: 256,1024,4096).")] = None,
+    signals: Annotated[int | None, _unset("Signals to code (default: 10000).")] = None,
+    rounds: Annotated[int | None, _unset("Rounds in which all methods take turns (default: 5).")] = None,
+    steps: Annotated[int | None, _unset("Training steps of the encoders (default: 200).")] = None,
+    seconds: Annotated[float | None, _unset("What one turn of a slow method may take (default: 3).")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A small version, to see that it works.")] = False,
+) -> None:
+    """Time this library beside scikit-learn, SPAMS, celer and skglm, with what each time buys."""
+    with _plain_errors():
+        from softspike.bench.job import Size, bench_job
+
+        given: dict[str, Any] = {
+            "components": _numbers(components), "signals": signals, "rounds": rounds, "training_steps": steps,
+            "seconds": seconds,
+        }  # fmt: skip
+        size = Size.quick() if quick else Size()
+        bench_job(out, size._replace(**{name: value for name, value in given.items() if value is not None}))
+
+
 @data_app.command()
 def olshausen(path: Annotated[Path, typer.Argument(help="IMAGES.mat or an npy of the ten whitened images.")]) -> None:
     """Say where the whitened Olshausen–Field images come from, and verify a file of them."""
@@ -314,6 +336,15 @@ def _free_folder(path: Path) -> Path:
         number += 1
         candidate = path.with_name(f"{path.name}-{number}")
     return candidate
+
+
+def _numbers(text: str | None) -> list[int] | None:
+    if text is None:
+        return None
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise ValueError(f"{text!r} was given, expected whole numbers with commas, as in 256,1024") from error
 
 
 def config_file(path: Path | None) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from softspike import __version__
 from softspike.choices import check_shares, image_shape_of, networks_named, precision_named
 from softspike.coder import Coder
 from softspike.data import ArrayRows, Rows, RunningMoments, Standardiser, check_rows
+from softspike.decoding import decode_csr
 from softspike.fitting import Checkpoint, Fitted, check_size, fit_rows, pick_device, prepare, restore
 from softspike.generator import LinearGenerator
 from softspike.inference import Inference, as_array
@@ -26,6 +27,7 @@ from softspike.report.figure import plot_dictionary
 from softspike.report.notebook import coder_html
 from softspike.report.progress import progress_shown
 from softspike.run import FORMAT, RunError, RunFolder
+from softspike.several import Outcome, Start, best_of, fit_several
 from softspike.stream import Stream
 from softspike.train import Alone, Observer, Rollback, Team
 
@@ -56,6 +58,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     positive : codes ≥ 0, of data that is scaled but not centred: sums of parts start from 0, not from the mean.
     encoder_steps : depth of the unrolled encoder, and three times the rounds in which a code's support is corrected;
         more steps code better and cost more.
+    n_init : starts, from `random_state` on; they train together on the same rows, in float32, and `fit` keeps the one
+        that rebuilds held-out rows best. Without checkpoints.
     constant_features : 'error' refuses columns without variance, 'keep' lets them pass.
     device : 'auto' (a GPU where there is one), 'cpu' or 'cuda'.
     precision : 'auto', 'float32', 'bfloat16' or 'float16' networks in training; 'auto' is float32 but for deep
@@ -68,6 +72,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         `softspike.metric.estimated_dictionary` for its linear picture.
     mean_ : (n_features,) what is subtracted before coding; 0 if `positive`.
     coder_ : the trained `torch.nn.Module`.
+    init_errors_ : (n_init,) mean squared error of each start on held-out rows, in units of the data's variance;
+        only where there are several.
     n_steps_, n_samples_seen_ : training steps done, and rows that mean and scale were taken from.
 
     Examples
@@ -82,6 +88,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     _stream: Stream | None
     _image_shape: tuple[int, ...] | None
+    _drawn_shape: tuple[int, ...] | None = None  # of the pictures it was trained on, where the data said so
     target_active_: float
 
     def __init__(
@@ -101,6 +108,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         learning_rate: float | None = None,
         positive: bool = False,
         encoder_steps: int = 5,
+        n_init: int = 1,
         constant_features: str = "error",
         random_state: Any = None,
         device: str = "auto",
@@ -121,6 +129,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self.learning_rate = learning_rate
         self.positive = positive
         self.encoder_steps = encoder_steps
+        self.n_init = n_init
         self.constant_features = constant_features
         self.random_state = random_state
         self.device = device
@@ -155,6 +164,14 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """
         standardiser = self.check(rows) if standardiser is None else standardiser
         device = pick_device(self.device)
+        self._drawn_shape = getattr(rows, "image_shape", None)
+        if self.n_init > 1:
+            if on_checkpoint is not None or resume is not None or team.size > 1:
+                raise ValueError(f"n_init is {self.n_init}, expected 1 with checkpoints or several processes")
+            with progress_shown(self.verbose, standardiser.centred, self.max_steps) as shown:
+                starts, watching = self.starts(rows.n_features), [*observers, *shown]
+                outcomes = fit_several(rows, starts, standardiser, device=device, observers=watching)
+            return self.adopt(outcomes, len(rows))
         with progress_shown(self.verbose, standardiser.centred, self.max_steps) as shown:
             fitted = fit_rows(
                 rows, self._builder(), self._plan(rows.n_features), standardiser, seed=seed_of(self.random_state),
@@ -164,6 +181,24 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             )  # fmt: skip
         self._set(fitted)
         self.n_steps_, self.n_samples_seen_ = self.max_steps, len(rows)
+        return self
+
+    def begin(self, X: Any) -> tuple[ArrayRows, Standardiser]:
+        """The rows of X, checked, and what standardises them."""
+        rows = self._validate(X, reset=True)
+        return rows, self.check(rows)
+
+    def starts(self, n_features: int) -> list[Start]:
+        """What training begins from, one for each of `n_init` seeds."""
+        seed = seed_of(self.random_state)
+        return [Start(self._builder(), self._plan(n_features), seed + number) for number in range(self.n_init)]
+
+    def adopt(self, outcomes: Sequence[Outcome], n_rows: int) -> "SparseCoder":
+        """Become the best of what was trained from `starts`, on so many rows."""
+        self._set(best_of(outcomes))
+        self.n_steps_, self.n_samples_seen_ = self.max_steps, n_rows
+        if len(outcomes) > 1:
+            self.init_errors_ = np.array([outcome.error for outcome in outcomes])
         return self
 
     def check(self, rows: Rows) -> Standardiser:
@@ -180,6 +215,12 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """Raise ValueError, in one sentence, for the first parameter that cannot be used with so many features."""
         check_parameters(self.get_params(deep=False), self._n_components(n_features))
         precision_named(self.precision, pick_device(self.device))
+        if self.n_init > 1 and self.precision not in ("auto", "float32"):
+            raise ValueError(f"n_init is {self.n_init} and precision {self.precision!r}, expected 'auto' or 'float32'")
+        if self.n_init > 1 and isinstance(self.method, Coder):
+            raise ValueError(
+                f"n_init is {self.n_init}, expected 1 for a composed model: it has the weights it starts from"
+            )
         self._builder()
         self._image_shape = (
             image_shape_of(n_features, self.image_shape, stored_shape) if self.generator == "conv" else None
@@ -229,14 +270,19 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def inverse_transform(self, Z: Any) -> np.ndarray:
         """Data from codes (n_samples, n_components), sparse or dense: mean + Z·components, or through the network."""
         check_is_fitted(self, "coder_")
-        codes = Z if sparse.issparse(Z) else as_array(Z)
+        codes: Any = Z if sparse.issparse(Z) else as_array(Z)
         if codes.ndim != 2 or codes.shape[1] != self._n_features_out:
             needed = f"(n_samples, {self._n_features_out})"
             raise ValueError(f"codes have shape {codes.shape}, expected {needed}; give what transform returned")
         if not isinstance(self.coder_.generator, LinearGenerator):
             return self.inference_.decode(codes)
         dtype = codes.dtype if codes.dtype in (np.float32, np.float64) else np.float64
-        return np.asarray(codes @ self.components_.astype(dtype)) + self.mean_.astype(dtype)
+        atoms = self.components_.astype(dtype)
+        rebuilt = (
+            decode_csr(codes.tocsr().astype(dtype), atoms) if sparse.issparse(codes) else np.asarray(codes @ atoms)
+        )
+        rebuilt += self.mean_.astype(dtype)
+        return rebuilt
 
     def activation_probability(self, X: Any) -> np.ndarray:
         """P(zᵢ ≠ 0 | x), closed form and calibrated by simulation, (n_samples, n_components)."""
@@ -257,11 +303,11 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     ) -> Any:
         """Draw the dictionary with matplotlib, by falling norm or in the given order, and return the axes.
 
-        Atoms become tiles of `image_shape`, (h, w) or (h, w, 3); without it, squares where the number of features is a
-        square, and otherwise one row each of a map.
+        Atoms become tiles of `image_shape`, (h, w) or (h, w, 3); without it, of the shape of the images it was trained
+        on, where these came from a file, squares where the number of features is a square, otherwise rows of a map.
         """
         check_is_fitted(self, "coder_")
-        return plot_dictionary(self.components_, image_shape, order, ax)
+        return plot_dictionary(self.components_, image_shape or self._drawn_shape, order, ax)
 
     def _html_repr(self) -> str:
         """What notebooks show: scikit-learn's diagram before `fit`, figures and the dictionary after."""
@@ -269,7 +315,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             return estimator_html_repr(self)
         d, n_features = self.components_.shape
         line = f"{d} atoms of {n_features} features, {self.target_active_:g} asked to be active, {self.n_steps_} steps"
-        return coder_html(type(self).__name__, line, self.components_, self.get_params(deep=False))
+        return coder_html(type(self).__name__, line, self.components_, self.get_params(deep=False), self._drawn_shape)
 
     def _repr_html_inner(self) -> str:
         return self._html_repr()
@@ -329,6 +375,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             restore(fitted, tensors)
             coder._set(fitted)
             coder.n_steps_, coder.n_samples_seen_ = int(config.get("n_steps", 0)), int(config.get("n_samples_seen", 0))
+            shape = (config.get("data") or {}).get("image_shape")
+            coder._drawn_shape = tuple(shape) if shape else None
         except Exception as error:  # a file that was tampered with can say anything at all
             why = " ".join(str(error).split())
             raise RunError(f"{where} does not hold a SparseCoder of this version ({why}); train again") from error

@@ -31,7 +31,9 @@ from softspike.train import (
     unpack,
 )
 
-__all__ = ["Checkpoint", "Fitted", "check_size", "fit_rows", "pick_device", "prepare", "restore", "split"]
+__all__ = [
+    "Checkpoint", "Fitted", "calibrate_on", "check_size", "fit_rows", "pick_device", "prepare", "restore", "split",
+]  # fmt: skip
 
 # Enough rows to place the cut within about a per cent, few enough to hold their scores in memory.
 _FEWEST_ROWS, _CALIBRATION_ROWS, _CALIBRATION_NUMBERS = 50, 8192, 2**24
@@ -134,10 +136,17 @@ def fit_rows(
 
     with _same_size(rows):
         train_recovering(train_from, recipe, recovery, on_rollback)
-        weights = balancing_weights(_energies(held_out), _energies(SubsetRows(learning, _some(len(learning)))))
-        aside = held_out.take(torch.arange(len(held_out))).to(device)
-        fitted.coder.calibrate(aside, plan.activity * plan.n_components, weights)
+        calibrate_on(held_out, learning, [(fitted.coder, plan)], device)
     return fitted
+
+
+def calibrate_on(held_out: Rows, learning: Rows, trained: Sequence[tuple[Coder, Plan]], device: torch.device) -> Tensor:
+    """Place the cut of each coder for its plan's target, on rows that training never saw; these rows, (n, D)."""
+    weights = balancing_weights(_energies(held_out), _energies(SubsetRows(learning, _some(len(learning)))))
+    aside = held_out.take(torch.arange(len(held_out))).to(device)
+    for coder, plan in trained:
+        coder.calibrate(aside, plan.target_active, weights)
+    return aside
 
 
 def check_size(plan: Plan, tensors: Mapping[str, Tensor]) -> None:

@@ -11,11 +11,13 @@ from torch import Tensor
 
 from softspike.coder import Coder
 from softspike.data import ArrayRows, Rows, Standardiser
+from softspike.growing import GrowingCSR
+from softspike.solver.threads import stream_on_all_cores
 
 __all__ = ["Inference", "as_array"]
 
 _Out = TypeVar("_Out")
-_CHUNK_NUMBERS = 2**22  # entries of codes or data held at a time: memory does not grow with the number of rows
+_BATCH_NUMBERS = 2**20  # entries of codes or data in a batch: memory does not grow with the number of rows
 
 
 def as_array(data: Any) -> np.ndarray:
@@ -34,15 +36,22 @@ class Inference:
         self._double: tuple[Coder, Standardiser] | None = None
 
     def codes(self, rows: Rows) -> sparse.csr_matrix:
-        """The deterministic codes, CSR with exact zeros."""
-        blocks = [sparse.csr_matrix(z.cpu().numpy()) for z in self._map(rows, lambda coder, x: coder.code(x))]
-        return sparse.vstack(blocks, format="csr")
+        """The deterministic codes, CSR with exact zeros; besides them, no more than a few batches are held."""
+        found = self._growing(rows)
+        for z in self._map(rows, lambda coder, x: coder.code(x)):
+            found.append(z.cpu().numpy())
+        return found.finished()
 
     def codes_and_std(self, rows: Rows) -> tuple[sparse.csr_matrix, np.ndarray]:
         """The codes and the standard deviation of each coefficient, (n, d), from one pass."""
-        parts = [(z.cpu().numpy(), std.cpu().numpy()) for z, std in self._map(rows, lambda c, x: c.code_and_std(x))]
-        codes, stds = zip(*parts, strict=True)
-        return sparse.vstack([sparse.csr_matrix(z) for z in codes], format="csr"), np.concatenate(stds)
+        found = self._growing(rows)
+        stds = np.empty((len(rows), found.n_columns), np.float64 if _is_double(rows) else np.float32)
+        first = 0
+        for z, std in self._map(rows, lambda coder, x: coder.code_and_std(x)):
+            found.append(z.cpu().numpy())
+            stds[first : first + len(std)] = std.cpu().numpy()
+            first += len(std)
+        return found.finished(), stds
 
     def activation_probability(self, rows: Rows) -> np.ndarray:
         """P(zᵢ ≠ 0 | x), (n, d)."""
@@ -54,7 +63,7 @@ class Inference:
         """Data from codes (n, d), sparse or dense, through the generator, in the precision of the codes."""
         double = codes.dtype == np.float64
         coder, standardiser = self._in_double() if double else (self.coder, self.standardiser)
-        step = max(_CHUNK_NUMBERS // max(coder.generator.n_features, coder.generator.n_components), 1)
+        step = max(_BATCH_NUMBERS // max(coder.generator.n_features, coder.generator.n_components), 1)
         parts = []
         for first in range(0, codes.shape[0], step):
             part = codes[first : first + step]
@@ -63,21 +72,41 @@ class Inference:
             parts.append(standardiser.inverse(x).cpu().numpy())
         return np.concatenate(parts)
 
-    @torch.no_grad()
+    def _growing(self, rows: Rows) -> GrowingCSR:
+        dtype = np.dtype(np.float64 if _is_double(rows) else np.float32)
+        return GrowingCSR(self.coder.generator.n_components, dtype, len(rows))
+
     def _map(self, rows: Rows, function: Callable[[Coder, Tensor], _Out]) -> Iterator[_Out]:
-        double = isinstance(rows, ArrayRows) and rows.array.dtype == np.float64
-        coder, standardiser = self._in_double() if double else (self.coder, self.standardiser)
-        step = max(_CHUNK_NUMBERS // max(coder.generator.n_features, coder.generator.n_components), 1)
-        for first in range(0, len(rows), step):
-            last = min(first + step, len(rows))
-            if isinstance(rows, ArrayRows) and double:
-                flat = rows.array[first:last].reshape(last - first, rows.n_features)
-                x = torch.from_numpy(np.array(flat, order="C"))  # a copy: it may be read-only
-            else:
-                x = rows.take(torch.arange(first, last))
-            yield function(coder, standardiser(x.to(standardiser.mean.device)))
+        """Batches are read in turn and coded on all cores, in order."""
+        coder, standardiser = self._in_double() if _is_double(rows) else (self.coder, self.standardiser)
+        device = standardiser.mean.device
+
+        def coded(x: Tensor) -> _Out:
+            return function(coder, standardiser(x.to(device)))
+
+        widest = max(coder.generator.n_features, coder.generator.n_components)
+        batches = _batches(rows, max(_BATCH_NUMBERS // widest, 1))
+        if device.type != "cpu":
+            with torch.no_grad():
+                yield from map(coded, batches)
+        else:
+            yield from stream_on_all_cores(coded, batches)
 
     def _in_double(self) -> tuple[Coder, Standardiser]:
         if self._double is None:
             self._double = copy.deepcopy(self.coder).double(), copy.deepcopy(self.standardiser).double()
         return self._double
+
+
+def _is_double(rows: Rows) -> bool:
+    return isinstance(rows, ArrayRows) and rows.array.dtype == np.float64
+
+
+def _batches(rows: Rows, size: int) -> Iterator[Tensor]:
+    for first in range(0, len(rows), size):
+        last = min(first + size, len(rows))
+        if isinstance(rows, ArrayRows) and _is_double(rows):
+            flat = rows.array[first:last].reshape(last - first, rows.n_features)
+            yield torch.from_numpy(np.array(flat, order="C"))  # a copy: it may be read-only
+        else:
+            yield rows.take(torch.arange(first, last))

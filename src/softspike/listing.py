@@ -82,7 +82,8 @@ def find_runs(folder: Path) -> Iterator[RunFolder]:
 def state_of(run: RunFolder) -> State:
     """Where a run stands."""
     settings, log = run.config().get("estimator") or {}, run.metrics()
-    step, n_steps = int(log[-1]["step"]) if log else 0, int(settings.get("max_steps") or 0)
+    saved = [int(path.stem.removeprefix("step-")) for path in run.checkpoints()[:1]]
+    step, n_steps = max([*saved, int(log[-1]["step"]) if log else 0]), int(settings.get("max_steps") or 0)
     failed = run.optional_json("diverged.json")
     if run.in_use():
         return State("running", step, n_steps)

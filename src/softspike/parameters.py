@@ -15,7 +15,7 @@ def check_parameters(parameters: Mapping[str, Any], n_components: int) -> None:
     if parameters["n_components"] is not None:
         needed = "a whole number ≥ 1, or None for as many as features"
         _require("n_components", n_components, Integral, lambda v: v >= 1, needed)
-    for name in ("max_steps", "batch_size", "n_samples", "encoder_steps"):
+    for name in ("max_steps", "batch_size", "n_samples", "encoder_steps", "n_init"):
         _require(name, parameters[name], Integral, lambda v: v >= 1, "a whole number ≥ 1")
     if parameters["n_active"] is None:
         _require("sparsity", parameters["sparsity"], Real, lambda v: 0 < v < 1, "a share strictly between 0 and 1")

@@ -36,8 +36,9 @@ def test_summary_is_the_measures_of_all_codes(coder, monkeypatch):
     assert found.n_samples == 500
     assert found.n_components == 24
     assert found.explained_variance == pytest.approx(explained_variance(x, guess), abs=1e-5)
-    assert found.active == pytest.approx(active_count(z))
-    assert found.active_share == pytest.approx(active_count(z) / 24)
+    # The codes are solved for to a gap, so that in chunks of another size a coefficient at the edge may turn.
+    assert found.active == pytest.approx(active_count(z), abs=0.01)
+    assert found.active_share == pytest.approx(found.active / 24)
     assert found.dead == dead_components(z)
     assert found.loss == pytest.approx(sparse_coding_loss(x, guess, z), rel=1e-5)
     assert found.loss_of_zero == pytest.approx(0.5 * float(x.square().sum(-1).mean()), rel=1e-5)

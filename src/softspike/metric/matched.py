@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from softspike.metric.reconstruction import active_count, explained_variance
-from softspike.solver import fista, omp_at_mean_count
+from softspike.solver import lasso, omp_at_mean_count
 
 __all__ = ["Matched", "lasso_at_mean_count", "matched_solvers", "pursuable"]
 
@@ -27,9 +27,9 @@ class Matched(NamedTuple):
 def matched_solvers(atoms: Tensor, x: Tensor, mean_active: float) -> Matched:
     """OMP and FISTA on atoms (D, d) at a mean count, on as many rows of x as a quarter of a gigabyte holds."""
     x = pursuable(x, atoms, mean_active)
-    pursued, lasso = omp_at_mean_count(x, atoms, mean_active), lasso_at_mean_count(x, atoms, mean_active)
-    by_omp, by_fista = (explained_variance(x, codes @ atoms.T) for codes in (pursued, lasso))
-    return Matched(len(x), by_omp, by_fista, active_count(lasso))
+    pursued, shrunk = omp_at_mean_count(x, atoms, mean_active), lasso_at_mean_count(x, atoms, mean_active)
+    by_omp, by_fista = (explained_variance(x, codes @ atoms.T) for codes in (pursued, shrunk))
+    return Matched(len(x), by_omp, by_fista, active_count(shrunk))
 
 
 def pursuable(x: Tensor, atoms: Tensor, mean_active: float) -> Tensor:
@@ -47,7 +47,7 @@ def lasso_at_mean_count(x: Tensor, atoms: Tensor, mean_active: float, n_halvings
     low, codes, found = 1e-4 * high, None, torch.zeros_like(x @ atoms)
     for _ in range(n_halvings):
         middle = (low * high) ** 0.5
-        codes = fista(x, atoms, middle, start=codes, max_iterations=500).codes
+        codes = lasso(x, atoms, middle, start=codes, max_iterations=500).codes
         if active_count(codes) > mean_active:
             low = middle
         else:

@@ -2,16 +2,19 @@
 
 from softspike.solver.coder import FistaCoder
 from softspike.solver.correction import Corrected, SupportCorrection
-from softspike.solver.fista import FistaResult, fista, lasso_gap
+from softspike.solver.fista import fista
+from softspike.solver.gap import LassoResult, lasso_gap
+from softspike.solver.lasso import lasso
 from softspike.solver.omp import omp, omp_at_mean_count, omp_residuals
 from softspike.solver.support import refit_on_support
 
 __all__ = [
     "Corrected",
     "FistaCoder",
-    "FistaResult",
+    "LassoResult",
     "SupportCorrection",
     "fista",
+    "lasso",
     "lasso_gap",
     "omp",
     "omp_at_mean_count",

@@ -1,4 +1,4 @@
-"""The FISTA baseline as a coder: codes by convex optimisation, the dictionary by gradient descent in the same loop."""
+"""The FISTA baseline as a coder: lasso codes, the dictionary by gradient descent in the same loop."""
 
 import torch
 from torch import Generator, Tensor
@@ -6,7 +6,7 @@ from torch import Generator, Tensor
 from softspike.coder import Coder, Loss
 from softspike.generator import LinearGenerator
 from softspike.schedule import Constant, Schedule, Time
-from softspike.solver.fista import fista
+from softspike.solver.lasso import lasso
 
 __all__ = ["FistaCoder"]
 
@@ -33,11 +33,11 @@ class FistaCoder(Coder):
         self.target = target  # mean active count that training steers λ towards, or None to leave λ alone
         self.register_buffer("penalty", torch.tensor(float(penalty)))
 
-    def solve(self, x: Tensor, penalty: Tensor | float) -> Tensor:
-        atoms = self.generator.atoms.detach()
-        return fista(
-            x, atoms, penalty, tolerance=self.tolerance, max_iterations=self.max_iterations, positive=self.positive
-        ).codes
+    def solve(self, x: Tensor, penalty: Tensor | float, start: Tensor | None = None) -> Tensor:
+        return lasso(
+            x, self.generator.atoms.detach(), penalty, start=start, tolerance=self.tolerance,
+            max_iterations=self.max_iterations, positive=self.positive,
+        ).codes  # fmt: skip
 
     def loss(self, x: Tensor, step: Time, random: Generator | None = None) -> Loss:
         """mean over features of (x − Az)² plus the penalty on A, z solved for and held fixed."""
@@ -71,10 +71,11 @@ class FistaCoder(Coder):
             return
         share = torch.full_like(x[:, 0], 1 / len(x)) if weights is None else weights.to(x.dtype)
         largest = (x @ self.generator.atoms).abs().max().clamp_min(1e-30)
-        low, high = largest * 1e-6, largest
+        low, high, z = largest * 1e-6, largest, None
         for _ in range(20):
             middle = (low * high).sqrt()
-            if share @ (self.solve(x, middle) != 0).sum(-1).to(x.dtype) > mean_active:
+            z = self.solve(x, middle, start=z)
+            if share @ (z != 0).sum(-1).to(x.dtype) > mean_active:
                 low = middle
             else:
                 high = middle

@@ -1,30 +1,13 @@
-"""Batched FISTA for min_z ½‖x − Az‖² + λ‖z‖₁, stopped sample by sample on the duality gap."""
-
-from typing import NamedTuple
+"""Batched FISTA for min_z ½‖x − Az‖² + λ‖z‖₁, stopped sample by sample on the duality gap: the plain reference."""
 
 import torch
 from torch import Tensor
 
+from softspike.solver.bound import largest_eigenvalue
+from softspike.solver.gap import LassoResult, column, lasso_gap
 from softspike.threshold.functions import soft_threshold
 
-__all__ = ["FistaResult", "fista", "lasso_gap"]
-
-
-class FistaResult(NamedTuple):
-    codes: Tensor  # (B, d)
-    gap: Tensor  # (B,) duality gap over ½‖x‖²
-    n_iterations: int
-
-
-def lasso_gap(x: Tensor, atoms: Tensor, codes: Tensor, penalty: Tensor | float, positive: bool = False) -> Tensor:
-    """P(z) − D(θ) with θ = r·min(1, λ/‖Aᵀr‖∞) and D(θ) = ½‖x‖² − ½‖x − θ‖², per sample, (B,)."""
-    residual = x - codes @ atoms.T
-    correlation = residual @ atoms
-    largest = (correlation if positive else correlation.abs()).amax(-1).clamp_min(1e-30)
-    scale = torch.clamp(penalty / largest, max=1.0)[:, None]
-    primal = 0.5 * residual.square().sum(-1) + penalty * codes.abs().sum(-1)
-    dual = 0.5 * x.square().sum(-1) - 0.5 * (x - scale * residual).square().sum(-1)
-    return primal - dual
+__all__ = ["fista"]
 
 
 @torch.no_grad()
@@ -38,13 +21,14 @@ def fista(
     max_iterations: int = 1000,
     check_every: int = 10,
     positive: bool = False,
-) -> FistaResult:
+) -> LassoResult:
     """Codes (B, d) of x (B, D) on atoms (D, d). A sample is done when its duality gap is below tolerance·½‖x‖².
 
-    Steps of 1/L on the Gram matrix, momentum restarted where it points uphill; finished samples leave the batch.
+    The penalty is a number or one per sample, (B,) or (B, 1). Steps of 1/L on the Gram matrix, momentum restarted
+    where it points uphill; finished samples leave the batch. `lasso` solves the same problem several times faster.
     """
-    gram, correlation = atoms.T @ atoms, x @ atoms
-    step = 1 / _largest_eigenvalue(gram)
+    gram, correlation, level = atoms.T @ atoms, x @ atoms, column(penalty, x)
+    step = 1 / largest_eigenvalue(atoms)
     codes = torch.zeros_like(correlation) if start is None else start.clone()
     gap = torch.full_like(x[:, 0], torch.inf)
     floor = tolerance * (0.5 * x.square().sum(-1)).clamp_min(1e-30)
@@ -54,23 +38,19 @@ def fista(
     iteration = 0
     while len(rows) and iteration < max_iterations:
         for _ in range(min(check_every, max_iterations - iteration)):
-            new = _proximal(y - step * (y @ gram - correlation[rows]), step * penalty, positive)
+            new = _proximal(y - step * (y @ gram - correlation[rows]), step * level[rows], positive)
             uphill = ((y - new) * (new - z)).sum(-1, keepdim=True) > 0
             t = torch.where(uphill, 1.0, t)
             t_new = (1 + torch.sqrt(1 + 4 * t.square())) / 2
             y = new + torch.where(uphill, 0.0, (t - 1) / t_new) * (new - z)
             z, t = new, t_new
             iteration += 1
-        gap[rows] = lasso_gap(x[rows], atoms, z, penalty, positive)
+        gap[rows] = lasso_gap(x[rows], atoms, z, level[rows], positive)
         codes[rows] = z
         going = gap[rows] > floor[rows]
         rows, z, y, t = rows[going], z[going], y[going], t[going]
-    return FistaResult(codes, gap / (0.5 * x.square().sum(-1)).clamp_min(1e-30), iteration)
+    return LassoResult(codes, gap / (0.5 * x.square().sum(-1)).clamp_min(1e-30), iteration)
 
 
-def _proximal(s: Tensor, level: Tensor | float, positive: bool) -> Tensor:
+def _proximal(s: Tensor, level: Tensor, positive: bool) -> Tensor:
     return (s - level).clamp_min(0) if positive else soft_threshold(s, level)
-
-
-def _largest_eigenvalue(gram: Tensor) -> float:
-    return float(torch.linalg.matrix_norm(gram, 2)) * (1 + 1e-6) + 1e-30

@@ -1,0 +1,113 @@
+"""softspike bench: problems, rounds, tables."""
+
+import json
+import os
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from softspike.bench.entry import GAP, Entry, quality_of
+from softspike.bench.ours import encoders, solvers
+from softspike.bench.peers import missing, peers
+from softspike.bench.problem import Problem, make_problem
+from softspike.bench.table import Row, markdown, row_of, verdicts
+from softspike.bench.timing import rounds, signals_within
+from softspike.report.progress import stages_shown
+from softspike.run import write_atomically
+
+__all__ = ["Size", "bench_job"]
+
+
+class Size(NamedTuple):
+    components: Sequence[int] = (256, 1024, 4096)
+    signals: int = 10_000
+    active: int = 26  # a tenth of 256
+    rounds: int = 5
+    seconds: float = 3.0  # that one turn of a slow method may take
+    training_steps: int = 200
+    learning: int = 10_000
+
+    @classmethod
+    def quick(cls) -> "Size":
+        return cls((64,), 200, 8, 3, 0.2, 5, 1000)
+
+
+def bench_job(out: Path | None, size: Size) -> list[Row]:
+    """Measure, print the tables, and write OUT.md and OUT.json."""
+    if size.rounds < 2 or min(size.components, default=0) < 1 or size.signals < 1:
+        raise ValueError(
+            f"{size.rounds} rounds, {size.signals} signals and components {list(size.components)} were asked for, "
+            "expected at least 2 rounds, 1 signal and 1 component: a single timing says nothing"
+        )
+    rows: list[Row] = []
+    for number, components in enumerate(size.components):
+        print(f"{components:,} atoms: learning a dictionary …", flush=True)
+        problem = make_problem(components, size.signals, size.active, size.learning)
+        rows += _measure(problem, size)
+        print(("\n" if number else "") + markdown(rows[-_count(rows, components) :]), flush=True)
+    text = _page(rows, size)
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        content = {"machine": machine(), "size": size._asdict(), "rows": [row.json() for row in rows]}
+        write_atomically(out.with_suffix(".json"), json.dumps(content, indent=1).encode())
+        write_atomically(out.with_suffix(".md"), text.encode())
+    print("\n".join(verdicts(rows, GAP) + _absent()))
+    return rows
+
+
+def _count(rows: Sequence[Row], components: int) -> int:
+    return sum(row.components == components for row in rows)
+
+
+def _measure(problem: Problem, size: Size) -> list[Row]:
+    print(f"{problem.n_components:,} atoms: training two encoders …", flush=True)
+    entries = [*solvers(problem), *peers(problem), *encoders(problem, size.training_steps)]
+    with stages_shown(len(entries) * (size.rounds + 1)) as told:
+        counts = []
+        for entry in entries:
+            told(f"trying {entry.package} {entry.name}")
+            counts.append(signals_within(entry, len(problem.x), size.seconds))
+        codes = rounds(entries, counts, size.rounds, told)
+    measured = [
+        row_of(problem.n_components, entry, count, quality_of(entry, problem, found))
+        for entry, count, found in zip(entries, counts, codes, strict=True)
+    ]
+    return [_nothing(problem), *measured]
+
+
+def _nothing(problem: Problem) -> Row:
+    """The baseline z = 0 on the same dictionary: what it explains, and its gap."""
+    zeros = np.zeros((len(problem.x), problem.n_components), np.float32)
+    entry = Entry("lasso", "", "z = 0", lambda n: zeros[:n], "the baseline")
+    return row_of(problem.n_components, entry, len(zeros), quality_of(entry, problem, zeros))
+
+
+def machine() -> dict[str, Any]:
+    """What the figures depend on, and nothing that names the machine."""
+    return {
+        "cores": os.cpu_count(), "threads": torch.get_num_threads(), "gpu": torch.cuda.is_available(),
+        "architecture": platform.machine(), "python": platform.python_version(), "torch": torch.__version__,
+    }  # fmt: skip
+
+
+def _absent() -> list[str]:
+    names = missing()
+    return [f"Not installed, and so left out: {', '.join(names)} (pip install 'softspike[bench]')."] if names else []
+
+
+def _page(rows: Sequence[Row], size: Size) -> str:
+    here = machine()
+    head = (
+        f"{size.rounds} rounds in which all methods take turns; {here['cores']} cores, "
+        f"{'with a' if here['gpu'] else 'no'} GPU. Times are over those of our lasso, for OMP over our OMP, as medians "
+        "of the rounds' ratios with their range; CPU is the same of processor time, all threads together. Gap: 99 % of "
+        "signals are below, over ½‖x‖²."
+    )
+    return (
+        "\n\n".join([head, markdown(rows).strip(), "\n".join(f"- {line}" for line in verdicts(rows, GAP) + _absent())])
+        + "\n"
+    )

@@ -1,0 +1,88 @@
+"""The comparison as rows: ratios within a family, never without what they bought."""
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Any, NamedTuple
+
+from softspike.bench.entry import Entry, Quality
+
+__all__ = ["Row", "markdown", "row_of", "verdicts"]
+
+_OURS = {"lasso": "lasso", "omp": "OMP"}  # the row that its family is compared with
+_COLUMNS = ("method", "times ours", "spread", "CPU", "signals", "explained variance", "active", "gap", "note")
+
+
+class Row(NamedTuple):
+    components: int
+    family: str
+    package: str
+    name: str
+    seconds: list[float]  # per 1,000 signals, one for each round
+    cpu_seconds: list[float]  # the same, of all threads together
+    signals: int
+    quality: Quality
+    note: str
+
+    @property
+    def label(self) -> str:
+        return f"{self.package} {self.name}".strip()
+
+    def json(self) -> dict[str, Any]:
+        return {**self._asdict(), "quality": self.quality._asdict()}
+
+
+def row_of(components: int, entry: Entry, signals: int, quality: Quality) -> Row:
+    timings = entry.seconds, entry.cpu_seconds
+    return Row(components, entry.family, entry.package, entry.name, *timings, signals, quality, entry.note)
+
+
+def ratios(row: Row, ours: Row) -> list[float]:
+    """How many times as long as ours, round by round."""
+    return [a / b for a, b in zip(row.seconds, ours.seconds, strict=True)]
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """One table for each number of components. Times are over those of our lasso, or of our OMP in its family."""
+    parts = []
+    for components in sorted({row.components for row in rows}):
+        mine = [row for row in rows if row.components == components]
+        lines = [f"### {components:,} atoms", "", "| " + " | ".join(_COLUMNS) + " |"]
+        lines.append("| --- |" + " ---: |" * 7 + " --- |")
+        lines += ["| " + " | ".join(_cells(row, _ours(row, mine))) + " |" for row in mine]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def _ours(row: Row, rows: Sequence[Row]) -> Row:
+    name = _OURS.get(row.family, "lasso")
+    return next(other for other in rows if other.package == "softspike" and other.name == name)
+
+
+def _cells(row: Row, ours: Row) -> list[str]:
+    explained, active, gap = row.quality
+    known = [f"{row.signals:,}", f"{explained:.3f}", f"{active:.1f}", "–" if gap is None else f"{gap:.1e}", row.note]
+    if not row.seconds:
+        return [row.label, "–", "–", "–", *known]
+    each = ratios(row, ours)
+    work = median(a / b for a, b in zip(row.cpu_seconds, ours.cpu_seconds, strict=True))
+    return [row.label, f"{median(each):.2f}", f"{min(each):.2f}–{max(each):.2f}", f"{work:.2f}", *known]
+
+
+def verdicts(rows: Sequence[Row], gap: float) -> list[str]:
+    """For each family and number of components: the fastest peer of at least our accuracy, and who is ahead."""
+    said = []
+    for components in sorted({row.components for row in rows}):
+        mine = [row for row in rows if row.components == components]
+        for family, name in _OURS.items():
+            ours = next(row for row in mine if row.package == "softspike" and row.name == name)
+            rivals = [row for row in mine if row.family == family and row.package != "softspike" and row.seconds]
+            fair = [row for row in rivals if row.quality.gap is None or row.quality.gap <= 1.05 * gap]
+            if not fair:
+                continue
+            best = min(fair, key=lambda row: median(ratios(row, ours)))
+            ratio = median(ratios(best, ours))
+            verdict = f"{ratio:.2f} × as fast as" if ratio >= 1 else f"{1 / ratio:.2f} × slower than"
+            said.append(
+                f"{components:,} atoms, {family}: ours is {verdict} the fastest of equal accuracy, {best.label}."
+            )
+    return said

@@ -1,0 +1,68 @@
+"""Several starts, or several settings, trained together on the same rows."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+
+from softspike.data import Rows, StandardisedRows, Standardiser, on_device
+from softspike.fitting import Fitted, calibrate_on, prepare, split
+from softspike.methods import Built, Plan
+from softspike.train import Diverged, FullPrecision, Observer, train_replicas
+
+__all__ = ["Outcome", "Start", "best_of", "fit_several"]
+
+
+class Start(NamedTuple):
+    """What a coder begins from."""
+
+    method: Callable[[Plan], Built]
+    plan: Plan
+    seed: int
+
+
+class Outcome(NamedTuple):
+    fitted: Fitted
+    error: float  # mean over held-out rows and features of (x − x̂)², by the deterministic code; infinite if diverged
+    diverged: Diverged | None
+
+
+def fit_several(
+    rows: Rows,
+    starts: Sequence[Start],
+    standardiser: Standardiser,
+    *,
+    device: torch.device,
+    observers: Sequence[Observer] = (),
+) -> list[Outcome]:
+    """Train and calibrate a coder from each start, as `fit_rows` would one of them, through `train_replicas`.
+
+    All learn from the same rows and are judged on the same held-out ones: those that the first seed sets aside. The
+    starts share their number of components and their recipe.
+    """
+    made = [prepare(method, plan, seed, device, standardiser, FullPrecision()) for method, plan, seed in starts]
+    standard = StandardisedRows(on_device(rows, device), made[0].standardiser)
+    learning, held_out = split(standard, starts[0].plan.n_components, starts[0].seed)
+    ends = train_replicas(
+        [fitted.coder for fitted in made], learning, made[0].recipe, seeds=[start.seed for start in starts],
+        device=device, observers=observers,
+    )  # fmt: skip
+    whole = [(fitted.coder, start.plan) for fitted, start, end in zip(made, starts, ends, strict=True) if end is None]
+    aside = calibrate_on(held_out, learning, whole, device)
+    return [
+        Outcome(fitted, float("inf") if end is not None else _error(fitted, aside), end)
+        for fitted, end in zip(made, ends, strict=True)
+    ]
+
+
+def best_of(outcomes: Sequence[Outcome]) -> Fitted:
+    """That of the least error; what ended the first, where none came through."""
+    best = min(outcomes, key=lambda outcome: outcome.error)
+    if best.diverged is not None:
+        raise best.diverged
+    return best.fitted
+
+
+@torch.no_grad()
+def _error(fitted: Fitted, x: torch.Tensor) -> float:
+    return float((x - fitted.coder.generator(fitted.coder.code(x))).square().mean())

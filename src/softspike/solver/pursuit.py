@@ -1,0 +1,38 @@
+"""Pursuits of a batch: compiled on a CPU where there is enough to do, plain elsewhere."""
+
+import torch
+from torch import Tensor
+
+from softspike.solver.compiled import available
+from softspike.solver.omp_compiled import pursue_compiled
+from softspike.solver.omp_plain import Pursuit, pursue_plainly
+from softspike.solver.scale import unit_and_norm
+
+__all__ = ["pursue"]
+
+_WIDEST_GRAM = 8192  # atoms: a quarter of a gigabyte
+_WORTH_IT = 2**18  # entries of Aᵀr looked at; with fewer, loading compiled code takes longer than the pursuit
+
+
+@torch.no_grad()
+def pursue(x: Tensor, atoms: Tensor, counts: Tensor, stop: Tensor | float) -> Pursuit:
+    """Pursuits of x (B, D) on atoms (D, d) of unit norm, or 0, up to counts (B,) of atoms or ‖r‖² ≤ stop.
+
+    Signals are brought to unit norm first, so that none is too small or too large for its squares. What is not finite
+    is pursued as 0.
+    """
+    signals, norms = unit_and_norm(x, dim=1)
+    energy = norms.double().square()
+    floor = torch.as_tensor(stop, dtype=torch.float64, device=x.device).reshape(-1, 1) / energy
+    floor = floor.expand_as(energy)[:, 0]
+    work = int(counts.sum()) * atoms.shape[1]
+    enough = work >= _WORTH_IT and atoms.shape[1] <= min(_WIDEST_GRAM, work // atoms.shape[1])
+    if enough and not x.is_cuda and available() and x.dtype in (torch.float32, torch.float64):
+        found = pursue_compiled(signals, atoms, counts, floor)
+    else:
+        found = pursue_plainly(signals, atoms, counts, floor)
+    return found._replace(
+        coefficients=found.coefficients * norms,
+        projections=found.projections * norms,
+        energies=found.energies * energy,
+    )

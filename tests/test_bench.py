@@ -1,0 +1,67 @@
+"""`softspike bench`, through the command line: every row with what its time buys."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command import softspike
+
+from softspike.bench.entry import Quality
+from softspike.bench.table import Row, verdicts
+
+
+def test_quick_bench(tmp_path: Path) -> None:
+    """Three timings of every row, the count and the gap that were asked for, and z = 0 explaining nothing."""
+    result = softspike("bench", "--quick", "-o", tmp_path / "made" / "speed")
+    assert result.code == 0, result.err
+    content = json.loads((tmp_path / "made" / "speed.json").read_text())
+    rows = {f"{row['package']} {row['name']}".strip(): row for row in content["rows"]}
+    page = (tmp_path / "made" / "speed.md").read_text()
+    for label, row in rows.items():
+        assert f"| {label} |" in page
+        assert len(row["seconds"]) == (0 if label == "z = 0" else 3)
+        assert all(second > 0 for second in row["seconds"])
+    nothing = rows["z = 0"]["quality"]
+    assert nothing["active"] == 0
+    assert nothing["explained"] <= 0
+    assert nothing["gap"] > 0.1
+    for label in ("softspike lasso", "softspike lasso, fine", "softspike FISTA", "scikit-learn lasso_lars"):
+        assert rows[label]["quality"]["gap"] <= 1e-3
+        assert 4 < rows[label]["quality"]["active"] < 12
+        assert rows[label]["quality"]["explained"] > 0.2
+    for label in ("softspike OMP", "scikit-learn omp"):
+        assert rows[label]["quality"]["active"] == pytest.approx(8, abs=0.1)
+    assert rows["softspike OMP"]["quality"]["explained"] == pytest.approx(
+        rows["scikit-learn omp"]["quality"]["explained"], abs=0.002
+    )
+    for kind in ("linear", "MLP"):
+        for draws in (1, 20):
+            assert f"softspike transform, {kind} encoder, J = {draws}" in rows
+    assert "| z = 0 |" in result.out
+
+
+def test_a_single_timing_is_refused() -> None:
+    result = softspike("bench", "--quick", "--rounds", "1")
+    assert result.code == 2
+    assert "at least 2 rounds" in result.err
+    result = softspike("bench", "--components", "many")
+    assert result.code == 2
+    assert "'many' was given, expected whole numbers with commas" in result.err
+
+
+def made(family: str, package: str, name: str, seconds: list[float], gap: float | None) -> Row:
+    return Row(64, family, package, name, seconds, seconds, 10, Quality(0.5, 8.0, gap), "")
+
+
+def test_the_verdict_compares_equal_accuracy_only() -> None:
+    """A faster but looser peer does not count; a slower verdict says by how much."""
+    rows = [
+        made("lasso", "softspike", "lasso", [1.0, 2.0, 1.0], 1e-3),
+        made("lasso", "hasty", "Lasso", [0.1, 0.1, 0.1], 1e-1),
+        made("lasso", "exact", "LARS", [3.0, 6.0, 2.9], 1e-7),
+        made("omp", "softspike", "OMP", [1.0, 1.0, 1.0], None),
+        made("omp", "quick", "OMP", [0.5, 0.5, 0.4], None),
+    ]
+    lasso, omp = verdicts(rows, 1e-3)
+    assert "ours is 3.00 × as fast as the fastest of equal accuracy, exact LARS" in lasso
+    assert "ours is 2.00 × slower than the fastest of equal accuracy, quick OMP" in omp
