@@ -178,7 +178,7 @@ MUTANTS = [
         "threshold/test_laws.py",
     ),
     Mutant(
-        "KL of Bernoullis the wrong way round",
+        "KL of Bernoullis with the wrong sign",
         "prior/divergence.py",
         "return gamma * on + (1 - gamma) * off",
         "return -(gamma * on + (1 - gamma) * off)",
