@@ -37,7 +37,7 @@ ARROW = [
     ["stream", "inference", "reproduce", "several"],
     ["source"],
     ["estimator"],
-    ["reporting", "listing", "launch", "sweep"],
+    ["reporting", "listing", "launch", "sweeping"],
     ["jobs", "inspecting", "bench"],
     ["cli"],
     ["__main__"],
