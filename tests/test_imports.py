@@ -79,7 +79,7 @@ def imported_stages(path):
 def test_imports_point_left(path):
     here = stage(path)
     if here == "__init__":  # the door: it names what is to the right of everything, but only when asked
-        assert {name for name, _ in imported_stages(path)} == {"estimator"}
+        assert {name for name, _ in imported_stages(path)} == {"estimator", "sweeping"}
         return
     assert here in RANK, f"{here} has no place in the arrow; give it one in tests/test_imports.py"
     for other, line in imported_stages(path):
@@ -98,8 +98,9 @@ def test_importing_is_cheap(module):
 
 
 def test_the_public_names():
-    assert softspike.__all__ == ["SparseCoder", "__version__"]
+    assert softspike.__all__ == ["SparseCoder", "__version__", "sweep"]
     assert softspike.SparseCoder.__name__ == "SparseCoder"
+    assert softspike.sweep.__name__ == "sweep"
     with pytest.raises(AttributeError, match="no attribute 'DenseCoder'"):
         softspike.DenseCoder  # noqa: B018
 
