@@ -44,7 +44,8 @@ def _quietly() -> Iterator[None]:
 def _scikit_learn(problem: Problem) -> list[Entry]:
     from sklearn.decomposition import sparse_encode
 
-    x, dictionary = problem.x.numpy(), np.ascontiguousarray(problem.atoms.T.numpy())
+    # In float64: its coordinate descent does not see its own gap close in float32, and runs on to the limit.
+    x, dictionary = problem.x.double().numpy(), np.ascontiguousarray(problem.atoms.T.double().numpy())
 
     def lasso(algorithm: str) -> Callable[[int], np.ndarray]:
         def code(n: int) -> np.ndarray:
