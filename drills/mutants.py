@@ -154,7 +154,7 @@ MUTANTS = [
         "train/loop.py",
         "            team.follow(kept)\n",
         "",
-        "train/test_team.py train/test_lost_process.py",
+        "train/test_team.py",
     ),
     Mutant(
         "all processes draw the same noise",
@@ -178,7 +178,7 @@ MUTANTS = [
         "threshold/test_laws.py",
     ),
     Mutant(
-        "KL of Bernoullis the wrong way round",
+        "KL of Bernoullis with the wrong sign",
         "prior/divergence.py",
         "return gamma * on + (1 - gamma) * off",
         "return -(gamma * on + (1 - gamma) * off)",
@@ -259,21 +259,21 @@ MUTANTS = [
         "train/state.py",
         "[key] = value.clone()",
         "[key] = value",
-        "train/test_recovery.py",
+        "train/test_going_back.py",
     ),
     Mutant(
         "after a return the rate stays as it was",
         "train/recovery.py",
         "return recipe.slowed(FACTOR**self.tries) if self.tries else recipe",
         "return recipe",
-        "train/test_recovery.py",
+        "train/test_going_back.py",
     ),
     Mutant(
         "a return that puts nothing back",
         "train/recovery.py",
         "        self.put(self.tensors)\n",
         "",
-        "train/test_recovery.py",
+        "train/test_going_back.py",
     ),
     Mutant(
         "files are renamed before they are on the disk",
@@ -342,7 +342,7 @@ def _caught(copy: Path, test: str) -> str | None:
     done = subprocess.run(command, cwd=copy, capture_output=True, text=True, env=environment)
     if done.returncode == 0:
         return None
-    named = re.search(r"^(?:FAILED|ERROR) tests/(\S+)", done.stdout, re.MULTILINE)
+    named = re.search(r"^(?:FAILED|ERROR) tests/(.+?)(?: - |$)", done.stdout, re.MULTILINE)
     if named is None:
         raise SystemExit(f"{test} did not run: {done.stdout[-500:]}{done.stderr[-500:]}")
     return named[1]
