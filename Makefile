@@ -3,13 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test drill lint format bench docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/softspike demo
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest
+
+# Hours: crashes, lost processes, hostile files, random settings, long runs, faults put in by hand.
+drill: $(VENV)/.installed
+	for name in crashes team fuzz properties long mutants; do $(BIN)/python -m drills.$$name || exit 1; done
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
@@ -23,11 +27,15 @@ format: $(VENV)/.installed
 bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.step
 
+docs: $(VENV)/.installed
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -b html docs build/docs
+	@echo "wrote build/docs/index.html"
+
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("softspike needs Python 3.10 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 10) else None'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test,lint]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test,lint,docs]'
 	touch $@
 
 clean:

@@ -55,7 +55,7 @@ def sides(setting: NetSetting, batch: int, device: torch.device, precision: Prec
 
     def ours(first: int, last: int) -> None:
         quiet = replace(recipe, n_steps=last, log_every=2**62, save_every=2**62)
-        train(coder, rows, quiet, device=device, optimizer=optimizer, start=first, precision=precision)
+        train(coder, rows, quiet, device=device, optimizer=optimizer, start=first, precision=precision, captured=True)
 
     def straightforward(first: int, last: int) -> None:
         bare.parts.train()
@@ -117,7 +117,7 @@ def main() -> None:
     parser.add_argument("--precision", choices=["float32", "bfloat16"], help="default: bfloat16 on a GPU")
     parser.add_argument("--batch", type=int, default=512)
     parser.add_argument("--repeats", type=int, default=10)
-    parser.add_argument("--turn", type=int, default=50, help="steps before the other side takes its turn")
+    parser.add_argument("--turn", type=int, default=200, help="steps before the other side takes its turn")
     parser.add_argument("--json", type=Path, help="write the times here as well")
     parser.add_argument("nets", nargs="*", default=["fashion-mnist", "celeba"], help=f"of {', '.join(NETS)}")
     given = parser.parse_args()

@@ -23,6 +23,8 @@ _COLOURS = {OURS: "#0b5fa5", "batchtopk": "#d1702a", "jumprelu": "#3d8f5f", "top
 
 
 _NOTE = """\
+# The frontier, cell by cell
+
 Explained variance (EV) of deterministic codes on unseen patches, and of solvers on the *same row's* dictionary at the
 same mean count. Solvers ran on the first patches only (their number is in frontier.json); their EV is shifted by what
 the row's own code scores on all patches and on those. "rate" is a learning rate tried besides the method's own; the

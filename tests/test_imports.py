@@ -30,6 +30,7 @@ ARROW = [
     ["metric"],
     ["looking"],
     ["report"],
+    ["files"],
     ["run"],
     ["methods"],
     ["parameters", "choices"],

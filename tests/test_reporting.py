@@ -1,5 +1,7 @@
 """report, runs and show, from the command line: what they write and say, for runs of every kind and state."""
 
+import base64
+import io
 import json
 import os
 import re
@@ -13,6 +15,7 @@ import numpy as np
 import pytest
 from command import softspike, start
 from pages import KINDS, data_of, reported, rows
+from PIL import Image
 from small import small_data
 
 from softspike import SparseCoder
@@ -39,7 +42,7 @@ def test_a_page_of_every_kind(bench, kind):
     summary = json.loads((bench / kind / "summary.json").read_text())
     assert f"{summary['explained_variance']:.3f}" in text
     assert "Measured on rows it was trained on" in text
-    assert ("no law of its codes" in text) == (kind in ("topk", "dense"))
+    assert ("of the methods only hard-gaussian" in text) == (kind in ("topk", "dense"))
     assert not re.search(r"(src|href)=\"(?!#|data:)", text)  # nothing is fetched
     assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
 
@@ -159,6 +162,29 @@ def test_show(bench, kind):
     states = {"grey-stopped": "60 of 60  (stopped", "diverged": "diverged · at step"}
     assert states.get(kind, "60 of 60  (finished") in outcome.out
     assert ("explained variance: " in outcome.out) == (kind in KINDS)
+
+
+def test_a_run_stopped_before_its_first_figures_has_the_steps_that_are_saved(bench, tmp_path):
+    shutil.copytree(bench / "grey-stopped", tmp_path / "early")
+    (tmp_path / "early/metrics.jsonl").unlink()
+    (saved,) = (tmp_path / "early/checkpoints").glob("step-*.safetensors")
+    outcome = softspike("show", "early", folder=tmp_path)
+    assert f"steps: {int(saved.stem[5:])} of 60  (stopped)" in outcome.out
+    assert int(saved.stem[5:]) > 0
+
+
+def test_a_coder_loaded_from_a_run_draws_pictures_as_the_data_was(bench):
+    from matplotlib import pyplot
+
+    coder = SparseCoder.load(bench / "colour")
+    (height, width, _), _, _ = KINDS["colour"]
+    png = base64.b64decode(re.search(r"base64,([^\"]+)\"", coder._repr_html_())[1])
+    with Image.open(io.BytesIO(png)) as picture:
+        assert picture.mode == "RGB"
+    drawn = coder.plot_components().images[0].get_array()
+    pyplot.close("all")
+    assert drawn.shape[2] == 3
+    assert (drawn.shape[0] - 1) % (height + 1) == (drawn.shape[1] - 1) % (width + 1) == 0
 
 
 @pytest.mark.parametrize(

@@ -88,3 +88,11 @@ def test_schedules_are_pure_and_settle(schedule: Schedule) -> None:
     values = [schedule(step) for step in steps]
     assert [schedule(step) for step in reversed(steps)] == values[::-1]
     assert schedule(10**7) == pytest.approx(schedule.final, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "schedule", [Constant(0.3), Ramp(0.1, 2e-4, 1500), Ramp(0.0, 0.1), Exponential(1.0, 0.9995, 0.5)]
+)
+@pytest.mark.parametrize("step", [0, 1, 1500, 1501, 3333, 10_000])
+def test_the_step_may_be_a_tensor(schedule, step):
+    assert float(schedule(torch.tensor(float(step), dtype=torch.float64))) == pytest.approx(schedule(step), abs=1e-12)

@@ -2,7 +2,9 @@
 
 import math
 from collections.abc import Sequence
+from numbers import Integral
 
+import numpy as np
 import torch
 
 from softspike.data import DataError, PixelRows, Rows, SubsetRows, check_rows
@@ -40,6 +42,8 @@ def precision_named(name: str, device: torch.device) -> Precision | None:
 def image_shape_of(n_features: int, given: Sequence[int] | None, stored: Sequence[int] | None) -> tuple[int, ...]:
     """What was given, else what the file says, else the square grey or colour image of so many pixels."""
     if given is not None:
+        if not isinstance(given, Sequence | np.ndarray) or not all(isinstance(length, Integral) for length in given):
+            raise ValueError(f"image_shape is {given!r}, expected (height, width) or (height, width, channels)")
         shape = tuple(int(length) for length in given)
         if math.prod(shape) != n_features:
             raise ValueError(

@@ -2,10 +2,15 @@
 
 import json
 import os
+import shlex
+import signal
 import sys
+import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -66,17 +71,56 @@ Logs = Annotated[list[str] | None, _unset("Also write csv or tensorboard into th
 
 @contextmanager
 def _plain_errors(run: Path | None = None, hint: str = "") -> Iterator[None]:
-    """Wrong input: one sentence, exit 2. Failed work: one sentence, exit 1. Interrupted: how to go on, exit 130."""
+    """One sentence each for wrong input (exit 2), failed work (1) and interruptions, with how to go on (130, 143)."""
+    with warnings.catch_warnings(), _termination_raises():
+        warnings.showwarning = _show
+        try:
+            yield
+        except KeyboardInterrupt as stop:
+            saved = f" after step {stop.step}, which is saved" if hasattr(stop, "step") else ""
+            _fail(f"interrupted{saved}{hint if _is_run(run) else ''}", 128 + getattr(stop, "number", signal.SIGINT))
+        except ValueError as error:
+            _fail(str(error), 2)
+        except OSError as error:
+            _fail(f"{error}{hint if _is_run(run) else ''}", 1)
+        except RuntimeError as error:
+            _fail(str(error), 1)
+
+
+def _is_run(path: Path | None) -> bool:
+    return path is not None and (path / "config.json").exists()
+
+
+@contextmanager
+def _termination_raises() -> Iterator[None]:
+    """SIGTERM outside training is Ctrl-C with another exit code."""
+
+    def terminated(number: int, frame: FrameType | None) -> None:
+        stop = KeyboardInterrupt()
+        stop.number = number  # type: ignore[attr-defined]
+        raise stop
+
+    if threading.current_thread() is not threading.main_thread():  # no other thread may set a handler
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, terminated)
     try:
         yield
-    except KeyboardInterrupt as stop:
-        begun = run is not None and (run / "config.json").exists()
-        saved = f" after step {stop.step}, which is saved" if hasattr(stop, "step") else ""
-        _fail(f"interrupted{saved}{hint if begun else ''}", 130)
-    except ValueError as error:
-        _fail(str(error), 2)
-    except (RuntimeError, OSError) as error:
-        _fail(str(error), 1)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+_shown = warnings.showwarning
+
+
+def _show(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
+) -> None:
+    """Our own warnings are sentences like our errors; of several processes, one says them."""
+    if not category.__module__.startswith("softspike"):
+        _shown(message, category, filename, lineno, file, line)
+    elif os.environ.get("RANK", "0") == "0":
+        print(f"softspike: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def _fail(message: str, code: int) -> None:
@@ -84,6 +128,11 @@ def _fail(message: str, code: int) -> None:
     if code != 2 or os.environ.get("RANK", "0") == "0":
         print(f"softspike: {' '.join(message.split())}", file=sys.stderr)
     raise SystemExit(code)
+
+
+def _again(*words: object) -> str:
+    """How to go on, as it can be pasted into a shell."""
+    return f"; go on with: {shlex.join(['softspike', *map(str, words), '--resume'])}"
 
 
 def _version(show: bool) -> None:
@@ -111,7 +160,7 @@ def demo(
 ) -> None:
     """Train 256 components on patches of the embedded photographs: under 2 minutes on 2 cores."""
     out = out if resume else _free_folder(out)
-    with _plain_errors(out, f"; go on with: softspike demo -o {out} --resume"):
+    with _plain_errors(out, _again("demo", "-o", out)):
         from softspike.jobs import demo_job
 
         demo_job(out, steps, seed, device, resume)
@@ -151,10 +200,11 @@ def train(
         "beta": beta, "mirrored": mirrored, "precision": precision,
     }  # fmt: skip
     given = {name: value for name, value in options.items() if value is not None}
-    with _plain_errors(out, f"; go on with: softspike train {data} -o {out}{f' --key {key}' if key else ''} --resume"):
+    logs = [word for name in log or [] for word in ("--log", name)]
+    with _plain_errors(out, _again("train", data, "-o", out, *(["--key", key] if key else []), *logs)):
         from softspike.jobs import train_job
 
-        train_job(data, out, {**_config_file(config), **given}, key, resume, checkpoint_every, log or [])
+        train_job(data, out, {**config_file(config), **given}, key, resume, checkpoint_every, log or [])
 
 
 @app.command()
@@ -298,12 +348,13 @@ def _numbers(text: str | None) -> list[int] | None:
         raise ValueError(f"{text!r} was given, expected whole numbers with commas, as in 256,1024") from error
 
 
-def _config_file(path: Path | None) -> dict[str, Any]:
+def config_file(path: Path | None) -> dict[str, Any]:
+    """The parameters in a JSON file; ValueError where it is none."""
     if path is None:
         return {}
     try:
         content = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"cannot read the configuration {path}: {error}") from error
     if not isinstance(content, dict):
         raise ValueError(f"the configuration {path} holds a {type(content).__name__}, expected an object of parameters")

@@ -7,6 +7,7 @@ from torch import Generator as Random
 from torch import Tensor, nn
 
 from softspike.generator import Generator
+from softspike.schedule import Time
 
 __all__ = ["Coder", "Loss", "Trainable"]
 
@@ -24,7 +25,7 @@ class Trainable(nn.Module, ABC):
     """What the loop needs of a model."""
 
     @abstractmethod
-    def loss(self, x: Tensor, step: int, random: Random | None = None) -> Loss:
+    def loss(self, x: Tensor, step: Time, random: Random | None = None) -> Loss:
         """What one training step minimises."""
 
     def before_step(self) -> None:

@@ -17,7 +17,7 @@ from softspike.choices import check_shares, image_shape_of, networks_named, prec
 from softspike.coder import Coder
 from softspike.data import ArrayRows, Rows, RunningMoments, Standardiser, check_rows
 from softspike.decoding import decode_csr
-from softspike.fitting import Checkpoint, Fitted, fit_rows, pick_device, prepare, restore
+from softspike.fitting import Checkpoint, Fitted, check_size, fit_rows, pick_device, prepare, restore
 from softspike.generator import LinearGenerator
 from softspike.inference import Inference, as_array
 from softspike.methods import Built, Networks, Plan, composed, method_named
@@ -29,7 +29,7 @@ from softspike.report.progress import progress_shown
 from softspike.run import FORMAT, RunError, RunFolder
 from softspike.several import Outcome, Start, best_of, fit_several
 from softspike.stream import Stream
-from softspike.train import Alone, Observer, Team
+from softspike.train import Alone, Observer, Rollback, Team
 
 __all__ = ["SparseCoder"]
 
@@ -88,6 +88,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     _stream: Stream | None
     _image_shape: tuple[int, ...] | None
+    _drawn_shape: tuple[int, ...] | None = None  # of the pictures it was trained on, where the data said so
     target_active_: float
 
     def __init__(
@@ -152,28 +153,31 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         resume: Checkpoint | None = None,
         stop: Callable[[], bool] = lambda: False,
         team: Team = Alone(),
+        on_rollback: Callable[[Rollback], object] = lambda rollback: None,
     ) -> "SparseCoder":
         """Learn from any source of rows, larger than memory if need be, with checkpoints if asked for.
 
         `standardiser` is what `check` returned for these rows; without it they are checked here. `stop` is asked after
         every step: where it says yes, a checkpoint is written and `softspike.train.Interrupted` raised. The processes
-        of a `team` each call this.
+        of a `team` each call this. Where training diverges it goes back to the last checkpoint and on with a lower
+        learning rate, up to three times, with a warning; `on_rollback` is told.
         """
         standardiser = self.check(rows) if standardiser is None else standardiser
         device = pick_device(self.device)
+        self._drawn_shape = getattr(rows, "image_shape", None)
         if self.n_init > 1:
             if on_checkpoint is not None or resume is not None or team.size > 1:
                 raise ValueError(f"n_init is {self.n_init}, expected 1 with checkpoints or several processes")
-            with progress_shown(self.verbose) as shown:
+            with progress_shown(self.verbose, standardiser.centred, self.max_steps) as shown:
                 starts, watching = self.starts(rows.n_features), [*observers, *shown]
                 outcomes = fit_several(rows, starts, standardiser, device=device, observers=watching)
             return self.adopt(outcomes, len(rows))
-        with progress_shown(self.verbose) as shown:
+        with progress_shown(self.verbose, standardiser.centred, self.max_steps) as shown:
             fitted = fit_rows(
                 rows, self._builder(), self._plan(rows.n_features), standardiser, seed=seed_of(self.random_state),
                 device=device, observers=[*observers, *shown], on_checkpoint=on_checkpoint,
                 checkpoint_every=checkpoint_every, resume=resume, stop=stop,
-                precision=precision_named(self.precision, device), team=team,
+                precision=precision_named(self.precision, device), team=team, on_rollback=on_rollback,
             )  # fmt: skip
         self._set(fitted)
         self.n_steps_, self.n_samples_seen_ = self.max_steps, len(rows)
@@ -287,9 +291,10 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def score(self, X: Any, y: Any = None) -> float:
         """Explained variance of X by its deterministic code, 1 − Σ‖x − x̂‖²/Σ‖x − x̄‖²; higher is better."""
         rows = self._ready(X)
-        x = rows.array
-        residual = np.square(x - self.inverse_transform(self.inference_.codes(rows))).sum(dtype=np.float64)
-        return explained_share(float(residual), float(np.square(x - x.mean(0)).sum(dtype=np.float64)))
+        # In float64 before squaring: float32 squares of 1e-30 and of 1e+30 are 0 and infinity.
+        x = rows.array.astype(np.float64, copy=False)
+        residual = np.square(x - self.inverse_transform(self.inference_.codes(rows))).sum()
+        return explained_share(float(residual), float(np.square(x - x.mean(0)).sum()))
 
     # ── seeing ──
 
@@ -298,11 +303,11 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     ) -> Any:
         """Draw the dictionary with matplotlib, by falling norm or in the given order, and return the axes.
 
-        Atoms become tiles of `image_shape`, (h, w) or (h, w, 3); without it, squares where the number of features is a
-        square, and otherwise one row each of a map.
+        Atoms become tiles of `image_shape`, (h, w) or (h, w, 3); without it, of the shape of the images it was trained
+        on, where these came from a file, squares where the number of features is a square, otherwise rows of a map.
         """
-        check_is_fitted(self, "components_")
-        return plot_dictionary(self.components_, image_shape, order, ax)
+        check_is_fitted(self, "coder_")
+        return plot_dictionary(self.components_, image_shape or self._drawn_shape, order, ax)
 
     def _html_repr(self) -> str:
         """What notebooks show: scikit-learn's diagram before `fit`, figures and the dictionary after."""
@@ -310,7 +315,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             return estimator_html_repr(self)
         d, n_features = self.components_.shape
         line = f"{d} atoms of {n_features} features, {self.target_active_:g} asked to be active, {self.n_steps_} steps"
-        return coder_html(type(self).__name__, line, self.components_, self.get_params(deep=False))
+        return coder_html(type(self).__name__, line, self.components_, self.get_params(deep=False), self._drawn_shape)
 
     def _repr_html_inner(self) -> str:
         return self._html_repr()
@@ -356,20 +361,25 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         cls, config: Mapping[str, Any], tensors: dict[str, Tensor], device: str = "auto", where: str = "this"
     ) -> "SparseCoder":
         """A coder from what `config` returned and the tensors of a model or a checkpoint; `where` is for messages."""
+        place = pick_device(device)
         try:
             coder = cls(**{**config["estimator"], "device": device})
             coder.n_features_in_ = int(config["n_features"])
             if config.get("feature_names"):
                 coder.feature_names_in_ = np.asarray(config["feature_names"], dtype=object)
             coder.check_parameters(coder.n_features_in_, config.get("image_shape"))
+            plan = coder._plan(coder.n_features_in_)
+            check_size(plan, tensors)
             identity = Standardiser.identity(coder.n_features_in_)
-            fitted = prepare(coder._builder(), coder._plan(coder.n_features_in_), 0, pick_device(device), identity)
+            fitted = prepare(coder._builder(), plan, 0, place, identity)
             restore(fitted, tensors)
-        except (KeyError, TypeError, RuntimeError) as error:
+            coder._set(fitted)
+            coder.n_steps_, coder.n_samples_seen_ = int(config.get("n_steps", 0)), int(config.get("n_samples_seen", 0))
+            shape = (config.get("data") or {}).get("image_shape")
+            coder._drawn_shape = tuple(shape) if shape else None
+        except Exception as error:  # a file that was tampered with can say anything at all
             why = " ".join(str(error).split())
             raise RunError(f"{where} does not hold a SparseCoder of this version ({why}); train again") from error
-        coder._set(fitted)
-        coder.n_steps_, coder.n_samples_seen_ = int(config.get("n_steps", 0)), int(config.get("n_samples_seen", 0))
         return coder
 
     # ── inside ──

@@ -1,7 +1,9 @@
 """From rows and a plan to a fitted coder: standardise, train, calibrate. Estimator and command line both call it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -9,23 +11,29 @@ from torch import Generator, Tensor
 from torch.optim import Optimizer
 
 from softspike.coder import Coder
-from softspike.data import Rows, StandardisedRows, Standardiser, SubsetRows, on_device
+from softspike.data import DataError, Rows, StandardisedRows, Standardiser, SubsetRows, on_device
 from softspike.data.chunks import chunks
 from softspike.methods import Built, Plan, build
 from softspike.train import (
     Alone,
+    Interrupted,
     Observer,
     Precision,
     Progress,
     Recipe,
+    Recovery,
+    Rollback,
     Team,
     automatic_precision,
     pack,
     train,
+    train_recovering,
     unpack,
 )
 
-__all__ = ["Checkpoint", "Fitted", "calibrate_on", "fit_rows", "pick_device", "prepare", "restore", "split"]
+__all__ = [
+    "Checkpoint", "Fitted", "calibrate_on", "check_size", "fit_rows", "pick_device", "prepare", "restore", "split",
+]  # fmt: skip
 
 # Enough rows to place the cut within about a per cent, few enough to hold their scores in memory.
 _FEWEST_ROWS, _CALIBRATION_ROWS, _CALIBRATION_NUMBERS = 50, 8192, 2**24
@@ -56,7 +64,7 @@ def pick_device(name: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-    except RuntimeError as error:
+    except (RuntimeError, TypeError) as error:
         raise ValueError(f"device is {name!r}, expected 'auto', 'cpu' or 'cuda'") from error
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(f"device is {name!r} but no GPU is available here; use device='cpu' or 'auto'")
@@ -93,8 +101,12 @@ def fit_rows(
     stop: Callable[[], bool] = lambda: False,
     precision: Precision | None = None,
     team: Team = Alone(),
+    on_rollback: Callable[[Rollback], object] = lambda rollback: None,
 ) -> Fitted:
     """Train on the rows and calibrate the sparsity; `resume` goes on from a checkpoint, bit-identically on a CPU.
+
+    Where training diverges it goes back to the last checkpoint, kept in memory, and on with a lower learning rate,
+    three times at most; `on_rollback` is told.
 
     Of a team of processes every one calls this with the same arguments, and ends with the same coder.
     """
@@ -104,15 +116,27 @@ def fit_rows(
     fitted = prepare(method, plan, seed, device, standardiser, precision)
     recipe = replace(fitted.recipe, save_every=checkpoint_every)
     if resume:
-        restore(fitted, resume.tensors)
-    watching = [*observers, _Saver(fitted, on_checkpoint)] if on_checkpoint else list(observers)
+        _go_on(fitted, resume)
+    recovery = Recovery(
+        fitted.tensors, partial(restore, fitted), resume.step if resume else 0, resume.tensors if resume else None
+    )
+    watching = [recovery, *observers, *([_Saver(recovery, on_checkpoint)] if on_checkpoint else [])]
     standard = StandardisedRows(on_device(rows, device), fitted.standardiser)
     learning, held_out = split(standard, plan.n_components, seed)
-    train(
-        fitted.coder, learning, recipe, seed=seed, device=device, optimizer=fitted.optimizer,
-        start=resume.step if resume else 0, observers=watching, stop=stop, precision=fitted.precision, team=team,
-    )  # fmt: skip
-    calibrate_on(held_out, learning, [(fitted.coder, plan)], device)
+
+    def train_from(recipe: Recipe, start: int) -> None:
+        try:
+            train(
+                fitted.coder, learning, recipe, seed=seed, device=device, optimizer=fitted.optimizer, start=start,
+                observers=watching, stop=stop, precision=fitted.precision, team=team,
+            )  # fmt: skip
+        except Interrupted as stopped:
+            stopped.step = recovery.step  # the last that was kept
+            raise
+
+    with _same_size(rows):
+        train_recovering(train_from, recipe, recovery, on_rollback)
+        calibrate_on(held_out, learning, [(fitted.coder, plan)], device)
     return fitted
 
 
@@ -123,6 +147,24 @@ def calibrate_on(held_out: Rows, learning: Rows, trained: Sequence[tuple[Coder, 
     for coder, plan in trained:
         coder.calibrate(aside, plan.target_active, weights)
     return aside
+
+
+def check_size(plan: Plan, tensors: Mapping[str, Tensor]) -> None:
+    """Raise ValueError where a model of this plan is larger than the tensors that are to fill it: nothing is built."""
+    stored = sum(value.numel() for value in tensors.values())
+    needed = plan.n_components * (plan.n_features if plan.networks is None else 1)
+    if max(needed, plan.n_features, plan.encoder_steps) > stored:
+        raise ValueError(f"the configuration asks for at least {needed} numbers, the file holds {stored}")
+
+
+def _go_on(fitted: Fitted, resume: Checkpoint) -> None:
+    try:
+        restore(fitted, resume.tensors)
+    except (KeyError, ValueError, RuntimeError) as error:
+        why = " ".join(str(error).split())
+        raise ValueError(
+            f"the checkpoint of step {resume.step} is not one of this model ({why}); train again"
+        ) from error
 
 
 def restore(fitted: Fitted, tensors: dict[str, Tensor]) -> None:
@@ -177,12 +219,28 @@ def _some(n: int) -> Tensor:
 
 
 class _Saver:
-    """Hands the state to `on_checkpoint` whenever the loop saves."""
+    """Hands the state to `on_checkpoint`, where it was found worth keeping."""
 
-    def __init__(self, fitted: Fitted, on_checkpoint: Callable[[int, dict[str, Tensor]], Any]):
-        self.fitted, self.on_checkpoint = fitted, on_checkpoint
+    def __init__(self, kept: Recovery, on_checkpoint: Callable[[int, dict[str, Tensor]], Any]):
+        self.kept, self.on_checkpoint = kept, on_checkpoint
 
     def logged(self, progress: Progress) -> None: ...
 
     def saved(self, progress: Progress) -> None:
-        self.on_checkpoint(progress.step, self.fitted.tensors())
+        if self.kept.step == progress.step:
+            self.on_checkpoint(progress.step, self.kept.tensors)
+
+
+@contextmanager
+def _same_size(rows: Rows) -> Iterator[None]:
+    """One sentence where rows that training wants are no longer there; rows that were added are not seen."""
+    before = len(rows)
+    try:
+        yield
+    except IndexError as error:
+        if len(rows) == before:
+            raise
+        raise DataError(
+            f"the data had {before} rows when training began and has {len(rows)} now, expected it to stay as it was; "
+            "train on a copy."
+        ) from error

@@ -4,6 +4,7 @@ import difflib
 import io
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import torch
@@ -13,7 +14,7 @@ from softspike.data import Rows, StandardisedRows, Standardiser, check_rows, rea
 from softspike.estimator import SparseCoder
 from softspike.fitting import Checkpoint
 from softspike.generator import LinearGenerator
-from softspike.launch import team_of
+from softspike.launch import restarted, team_of
 from softspike.metric.sampled import Sampled, draws, sampled_errors
 from softspike.model import VariationalCoder
 from softspike.report.deep import save_estimated_dictionary, save_reconstructions
@@ -21,13 +22,14 @@ from softspike.report.figure import save_dictionary
 from softspike.report.findings import Figures, measure_figures
 from softspike.report.logs import Log, check_log, open_log
 from softspike.report.progress import decoding_shown, progress_shown
+from softspike.report.record import seconds_of
 from softspike.report.table import print_table, sampled_lines, summary_lines
 from softspike.reporting import record_of, write_page
 from softspike.run import RunFolder, write_atomically
 from softspike.source import DEMO, Source, demo_rows, fingerprint, some
-from softspike.train import Alone, Diverged, Team, stop_on_interrupt
+from softspike.train import Alone, Diverged, Rollback, Team, stop_on_interrupt
 
-__all__ = ["demo_job", "encode_job", "evaluate_job", "train_job"]
+__all__ = ["coder_from", "demo_job", "encode_job", "evaluate_job", "train_job"]
 
 _USAGE_ROWS = 2000
 _DEEP_ROWS = 4000  # of which each is drawn and decoded J times
@@ -38,11 +40,12 @@ def demo_job(out: Path, steps: int | None, seed: int | None, device: str, resume
     run = RunFolder(out)
     stored = run.config() if resume else {}
     if resume and stored.get("data") != DEMO:
-        raise ValueError(f"{out} is not a run of the demo; go on with: softspike train DATA -o {out} --resume")
+        again = f"softspike train DATA -o {quote(str(out))} --resume"
+        raise ValueError(f"{out} is not a run of the demo; go on with: {again}")
     options = {"random_state": seed, "max_steps": steps}
     given = {name: value for name, value in options.items() if value is not None}
     defaults = {"n_components": 256, "sparsity": 0.1, "random_state": 0}
-    coder = _coder({**defaults, **_continued(given, stored), "device": device})
+    coder = coder_from({**defaults, **_continued(given, stored), "device": device})
     coder.check_parameters(n_features=256)
     # At this size a second thread gains a third on an idle machine and loses far more beside any other work.
     torch.set_num_threads(1)
@@ -87,6 +90,8 @@ def _train_with(
 ) -> None:
     """Every process of the team trains; the leader alone reads and writes the run folder, and prints."""
     run = RunFolder(out)
+    # torchrun starts the same command again after one of its processes died: what is there is gone on with.
+    resume = resume or team.handed_out(lambda: restarted() and (out / "config.json").exists())
     stored = team.handed_out(lambda: run.config() if resume else {})
     if not resume:
         team.handed_out(run.refuse_if_taken)
@@ -98,18 +103,18 @@ def _train_with(
         check_log(log)
     given = {name: value for name, value in parameters.items() if name != "device"}
     device = parameters["device"]  # a run may go on elsewhere than it began
-    coder = _coder({"random_state": 0, **_continued(given, stored), "device": device})
+    coder = coder_from({"random_state": 0, **_continued(given, stored), "device": device})
     rows = team.leader_first(lambda: _read(data, key))
     standardiser = coder.check(rows)
     source = {"name": str(data), "key": key, "image_shape": rows.image_shape, "fingerprint": fingerprint(rows)}
-    if resume and stored.get("data", {}).get("fingerprint") != source["fingerprint"]:
+    if resume and (stored.get("data") or {}).get("fingerprint") != source["fingerprint"]:
         raise ValueError(f"{data} is not the data that {out} was trained on; --resume needs the same rows")
     team.handed_out(lambda: _claim(run, None if resume else {**coder.config(), "data": source}))
     _train(coder, rows, standardiser, run, checkpoint_every, resume, logs, team)
     if team.leads:
         linear = isinstance(coder.coder_.generator, LinearGenerator)
         _finish(coder, some(rows) if linear else some(rows, _DEEP_ROWS), run, "training rows")
-        print(f"see what was learned: softspike report {out}")
+        print(f"see what was learned: softspike report {quote(str(out))}")
 
 
 def encode_job(run: Path, data: Path, out: Path, key: str | None, device: str) -> None:
@@ -136,7 +141,8 @@ def evaluate_job(run: Path, data: Path, key: str | None, device: str) -> None:
 # ── the steps they share ──
 
 
-def _coder(parameters: dict[str, Any]) -> SparseCoder:
+def coder_from(parameters: dict[str, Any]) -> SparseCoder:
+    """A coder of these parameters; ValueError for a name that it does not have."""
     known = SparseCoder().get_params()
     for name in parameters:
         if name not in known:
@@ -147,7 +153,7 @@ def _coder(parameters: dict[str, Any]) -> SparseCoder:
 
 def _continued(parameters: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
     """The parameters of a stopped run, which those given now must not contradict."""
-    before = stored.get("estimator", {})
+    before = stored.get("estimator") or {}
     for name, value in parameters.items():
         if stored and before.get(name) != value:
             raise ValueError(
@@ -183,20 +189,26 @@ def _train(
     start = Checkpoint(*found) if found else None
     log = _opened(run, rows, start.step if start else 0, logs) if team.leads else None
     watching = [log] if log is not None else []
+
+    def went_back(rollback: Rollback) -> None:
+        if log is not None:
+            log.begin_again(_opened(run, rows, rollback.step, logs))
+
     try:
-        with progress_shown(team.leads) as shown, stop_on_interrupt() as stop:
+        bar = progress_shown(team.leads, standardiser.centred, coder.max_steps)
+        with bar as shown, stop_on_interrupt() as stop:
             coder.fit_rows(
                 rows, standardiser=standardiser, observers=[*watching, *shown],
                 on_checkpoint=run.save_checkpoint if team.leads else None, checkpoint_every=checkpoint_every,
-                resume=start, stop=stop, team=team,
+                resume=start, stop=stop, team=team, on_rollback=went_back,
             )  # fmt: skip
     except Diverged as error:
         if not team.leads:
             raise
         run.write_json("diverged.json", {"step": error.step, "cause": error.cause})
         good = run.checkpoints()
-        left = f"the last good checkpoint is {good[0]}" if good else "no checkpoint had been written yet"
-        raise Diverged(error.step, error.cause, left) from error
+        kept = f"the last good checkpoint is {good[0]}" if good else "no checkpoint had been written yet"
+        raise Diverged(error.step, error.cause, "; ".join(filter(None, [error.left, kept]))) from error
     finally:
         if log is not None:
             log.close()
@@ -208,7 +220,7 @@ def _opened(run: RunFolder, rows: Rows, start: int, logs: Sequence[str]) -> Log:
     run.forget("diverged.json")
     earlier, shape = run.metrics(), getattr(rows, "image_shape", None)
     files = [open_log(name, run.path, earlier, shape) for name in dict.fromkeys(logs)]
-    return Log(run.append_metrics, files, seconds=float(earlier[-1]["seconds"]) if earlier else 0.0)
+    return Log(run.append_metrics, files, seconds=seconds_of(earlier) or 0.0)
 
 
 def _finish(coder: SparseCoder, rows: Rows, run: RunFolder, what: str) -> Figures:

@@ -1,11 +1,13 @@
-"""Under torchrun: who this process trains with, and on which device.
+"""Under torchrun: who this process trains with, on which device, and what is said where one of them is lost.
 
-    torchrun --nproc-per-node 2 -m softspike train DATA -o RUN …
+    torchrun --nproc-per-node 2 --max-restarts 3 -m softspike train DATA -o RUN …
 
-On several machines, torchrun's own options (--nnodes, --rdzv-endpoint) say where they meet.
+On several machines, torchrun's own options (--nnodes, --rdzv-endpoint) say where they meet. After a restart the run
+goes on from its last checkpoint.
 """
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -13,11 +15,16 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 
-from softspike.train import Alone, Processes, Team
+from softspike.train import Alone, Diverged, Processes, Team
 
-__all__ = ["team_of"]
+__all__ = ["restarted", "team_of"]
 
-_PATIENCE = timedelta(minutes=10)  # without a word from a process, the others give up
+_PATIENCE = 600.0  # seconds without a word from a process, after which the others give up
+
+
+def restarted() -> bool:
+    """Whether torchrun has started this job before."""
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
 
 
 @contextmanager
@@ -35,8 +42,44 @@ def team_of(device: str) -> Iterator[tuple[Team, str]]:
                 "start one process for each GPU"
             )
         torch.cuda.set_device(here)
-    dist.init_process_group("cpu:gloo,cuda:nccl" if on_gpus else "gloo", timeout=_PATIENCE)
+    patience = _patience()
+    dist.init_process_group("cpu:gloo,cuda:nccl" if on_gpus else "gloo", timeout=timedelta(seconds=patience))
     try:
-        yield Processes(), f"cuda:{here}" if on_gpus else "cpu"
+        with _losses_named(patience):
+            yield Processes(), f"cuda:{here}" if on_gpus else "cpu"
     finally:
         dist.destroy_process_group()
+
+
+def _patience() -> float:
+    """SOFTSPIKE_PATIENCE in seconds, where it is given."""
+    given = os.environ.get("SOFTSPIKE_PATIENCE", str(_PATIENCE))
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 1e6:
+        raise ValueError(
+            f"SOFTSPIKE_PATIENCE is {given!r}, expected a number of seconds; leave it out for {_PATIENCE:g}"
+        )
+    return seconds
+
+
+@contextmanager
+def _losses_named(patience: float) -> Iterator[None]:
+    """What a failed exchange between processes means."""
+    try:
+        yield
+    except Diverged:
+        raise
+    except RuntimeError as error:
+        first = re.sub(r"^\[\S+:\d+\] ", "", str(error).splitlines()[0])  # where in its source a library stumbled
+        late = "timed out" in first.lower() or "timeout" in first.lower()
+        if not (late or isinstance(error, dist.DistError) or "gloo" in first.lower() or "Connection" in first):
+            raise
+        rank = f"process {os.environ.get('RANK', '0')} of {os.environ.get('WORLD_SIZE', '1')}"
+        what = f"has heard nothing from another for {patience:g} s" if late else "has lost another"
+        raise RuntimeError(
+            f"{rank} {what} ({first}); the last checkpoint is whole: start the same command again with --resume, or "
+            "let torchrun do it with --max-restarts"
+        ) from error

@@ -2,22 +2,23 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from softspike.estimator import SparseCoder
+from softspike.generator import LinearGenerator
 from softspike.report.figure import dictionary_order
 from softspike.report.pixels import drawn_as
-from softspike.report.record import stored_figures
+from softspike.report.record import seconds_of, stored_figures
 from softspike.report.table import Line, print_grid, print_table, summary_lines
 from softspike.report.terminal import half_blocks, inline_picture, small_mosaic
 from softspike.report.words import duration
 from softspike.run import RunError, RunFolder
 
-__all__ = ["find_runs", "runs_job", "show_job", "state_of"]
+__all__ = ["describe_run", "find_runs", "runs_job", "show_job", "state_of"]
 
 _DEPTH = 4  # folders below the one asked about
 _BLOCKS = 64  # values of an atom drawn in blocks: 8 × 8
@@ -35,7 +36,7 @@ def runs_job(folder: Path) -> None:
     """A table of the runs below a folder."""
     if not folder.is_dir():
         raise ValueError(f"{folder} is not a folder, expected one that holds runs; check the path")
-    rows = [_row(run) for run in find_runs(folder)]
+    rows = [describe_run(run) for run in find_runs(folder)]
     if not rows:
         print(f"no runs in {folder} or up to {_DEPTH} folders below it; softspike train makes one")
         return
@@ -49,7 +50,7 @@ def show_job(path: Path) -> None:
     settings = config.get("estimator") or {}
     data = (config.get("data") or {}).get("name") or "not recorded"
     log = run.metrics()
-    seconds = duration(float(log[-1]["seconds"])) if log and "seconds" in log[-1] else ""
+    seconds = _took(log)
     lines: list[Line] = [
         ("method", str(settings.get("method")), ""),
         ("data", str(data), f"{config.get('n_features')} features"),
@@ -81,7 +82,8 @@ def find_runs(folder: Path) -> Iterator[RunFolder]:
 def state_of(run: RunFolder) -> State:
     """Where a run stands."""
     settings, log = run.config().get("estimator") or {}, run.metrics()
-    step, n_steps = int(log[-1]["step"]) if log else 0, int(settings.get("max_steps") or 0)
+    saved = [int(path.stem.removeprefix("step-")) for path in run.checkpoints()[:1]]
+    step, n_steps = max([*saved, int(log[-1]["step"]) if log else 0]), int(settings.get("max_steps") or 0)
     failed = run.optional_json("diverged.json")
     if run.in_use():
         return State("running", step, n_steps)
@@ -99,7 +101,8 @@ def _is_run(run: RunFolder) -> bool:
         return False
 
 
-def _row(run: RunFolder) -> tuple[str, ...]:
+def describe_run(run: RunFolder) -> tuple[str, ...]:
+    """Its line of the table."""
     config, state, log = run.config(), state_of(run), run.metrics()
     settings, data = config.get("estimator") or {}, config.get("data") or {}
     stored = run.optional_json("summary.json") or {}
@@ -112,10 +115,15 @@ def _row(run: RunFolder) -> tuple[str, ...]:
         f"{state.step}/{state.n_steps}", state.word,
         f"{summary.explained_variance:.3f}" if summary else "",
         f"{summary.active:.2f}" if summary else "",
-        f"{stored['target_active']:.1f}" if stored.get("target_active") else "",
+        f"{stored['target_active']:.1f}" if isinstance(stored.get("target_active"), int | float) else "",
         str(summary.dead) if summary else "",
-        duration(float(log[-1]["seconds"])) if log and "seconds" in log[-1] else "",
+        _took(log),
     )  # fmt: skip
+
+
+def _took(log: Sequence[Mapping[str, Any]]) -> str:
+    seconds = seconds_of(log)
+    return "" if seconds is None else duration(seconds)
 
 
 def _show_dictionary(run: RunFolder, config: dict[str, Any]) -> None:
@@ -131,6 +139,8 @@ def _show_dictionary(run: RunFolder, config: dict[str, Any]) -> None:
         return
     console = Console()
     coder = SparseCoder.restored(config, latest[1], "cpu", str(run.path))
+    if not isinstance(coder.coder_.generator, LinearGenerator):
+        return  # a network has no atoms; its pictures are files
     shape = (config.get("data") or {}).get("image_shape")
     drawn = drawn_as(coder.n_features_in_, tuple(shape) if shape else None, _BLOCKS)
     if drawn.kind == "bars":

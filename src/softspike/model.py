@@ -12,6 +12,7 @@ from softspike.generator import Generator, LinearGenerator, atoms_of
 from softspike.objective import Evidence, Objective, importance_weighted_bound
 from softspike.posterior import Posterior, SpikeSlab
 from softspike.prior import Prior
+from softspike.schedule import Time
 from softspike.simulation import Simulated, simulations
 from softspike.solver.correction import Corrected, SupportCorrection
 from softspike.threshold import Hard, PositiveHard, Reweighted, Threshold, ThresholdedLaw, TrackedLevel, level_for_count
@@ -55,7 +56,7 @@ class VariationalCoder(Coder):
         self.register_buffer("cut", torch.tensor(float("nan")))
         self.calibration = Calibration()
 
-    def evidence(self, x: Tensor, step: int | None = None) -> Evidence:
+    def evidence(self, x: Tensor, step: Time | None = None) -> Evidence:
         """Everything known about a batch after one pass of the encoder."""
         h = self.encoder(x)
         # Networks may run in bfloat16; what decides the support, and what it costs, is in the precision of the data.
@@ -67,7 +68,7 @@ class VariationalCoder(Coder):
             x, beliefs, level, self.prior.law, self.threshold, self.generator, self.beta, self.level_beta
         )  # fmt: skip
 
-    def loss(self, x: Tensor, step: int, random: Random | None = None) -> Loss:
+    def loss(self, x: Tensor, step: Time, random: Random | None = None) -> Loss:
         """mean over the batch of the objective, plus the generator's penalty on the same scale."""
         terms = self.objective(self.evidence(x, step), random)
         total = terms.loss.mean() + terms.unit * self.generator.penalty()
@@ -88,9 +89,10 @@ class VariationalCoder(Coder):
         known = {} if level is None else {"level": level.detach()}
         return known if self.tracked is None else {**known, "price": self.tracked.price}
 
-    def _follow_noise(self, misfit: Tensor, step: int) -> None:
+    def _follow_noise(self, misfit: Tensor, step: Time) -> None:
         """β = 2v/D at the noise variance v of the last hundred or so batches."""
-        pull = 1.0 if step == 0 else 0.01
+        first = isinstance(step, int) and step == 0  # a step that the host does not know is never the first
+        pull = 1.0 if first else 0.01
         self.beta.mul_(1 - pull).add_(2 * pull * misfit / self.generator.n_features)
 
     def after_step(self, step: int) -> None:

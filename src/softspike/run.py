@@ -9,26 +9,55 @@ run/config.json          what was trained, on what, with which settings
 """
 
 import fcntl
-import hashlib
 import json
 import os
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 from torch import Tensor
 
-__all__ = ["FORMAT", "RunError", "RunFolder"]
+from softspike.files import (
+    FORMAT,
+    RunError,
+    is_count,
+    named,
+    read_object,
+    read_tensors,
+    whole_lines,
+    write_atomically,
+    write_tensors,
+    wrong_format,
+)
 
-FORMAT = 1
+__all__ = ["FORMAT", "RunError", "RunFolder", "RunWarning", "read_tensors", "write_atomically", "write_tensors"]
+
 _KEPT_CHECKPOINTS = 2
 
 
-class RunError(ValueError):
-    """A run folder is missing, damaged, in use, or of another format."""
+def _is_settings(value: Any) -> bool:
+    return isinstance(value, dict) and (value.get("max_steps") is None or is_count(value["max_steps"]))
+
+
+def _is_shape(value: Any) -> bool:
+    return isinstance(value, list) and 0 < len(value) < 8 and all(map(is_count, value))
+
+
+def _is_data(value: Any) -> bool:
+    return isinstance(value, dict) and (value.get("image_shape") is None or _is_shape(value["image_shape"]))
+
+
+# What softspike itself writes, where it writes it; anything else was damaged or tampered with.
+_CONFIG: dict[str, Callable[[Any], bool]] = {
+    "estimator": _is_settings, "data": _is_data, "image_shape": _is_shape, "n_features": is_count, "n_steps": is_count,
+    "n_samples_seen": is_count, "feature_names": lambda value: isinstance(value, list),
+}  # fmt: skip
+
+
+class RunWarning(UserWarning):
+    """Something in a run folder is damaged, and something older is used in its place."""
 
 
 class RunFolder:
@@ -59,12 +88,21 @@ class RunFolder:
 
     def lock(self) -> "RunFolder":
         """Claim the folder for this process until it ends; a second claimant is refused."""
-        self._lock = open(self.path / ".lock", "w")  # noqa: SIM115  (held open for as long as the claim)
+        with named(self.path / ".lock"):
+            self._lock = open(self.path / ".lock", "w")  # noqa: SIM115  (held open for as long as the claim)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise RunError(f"{self.path} is in use by another process; wait for it or choose another folder") from error
+        self._sweep()
         return self
+
+    def _sweep(self) -> None:
+        """Remove what a process that was killed had begun to write; whoever holds the lock owns it."""
+        for pattern in (".*.tmp", "checkpoints/.*.tmp"):
+            for torn in self.path.glob(pattern):
+                with suppress(OSError):
+                    torn.unlink()
 
     def unlock(self) -> None:
         """Give the folder up before the process ends."""
@@ -84,9 +122,16 @@ class RunFolder:
         return False
 
     def config(self) -> dict[str, Any]:
+        """What was trained; RunError where it is of another format, or not what a configuration can hold."""
         config = self.read_json("config.json")
         if config.get("format") != FORMAT:
-            raise RunError(_wrong_format(self.path, config.get("format")))
+            raise RunError(wrong_format(self.path, config.get("format")))
+        for name, fine in _CONFIG.items():
+            if config.get(name) is not None and not fine(config[name]):
+                raise RunError(
+                    f"{self.path}/config.json has {str(config[name])[:40]!r} for {name}, which softspike never writes; "
+                    "restore it or train again"
+                )
         return config
 
     # ── small files ──
@@ -98,24 +143,17 @@ class RunFolder:
         path = self.path / name
         if not path.is_file():
             raise RunError(f"{self.path} is not a run folder: it has no {name}; give the folder that -o named")
-        try:
-            content = json.loads(path.read_bytes())
-        except ValueError as error:
-            raise RunError(f"{path} is not readable as JSON ({error}); restore it or train again") from error
-        if not isinstance(content, dict):
-            raise RunError(
-                f"{path} holds a JSON {type(content).__name__}, expected an object; restore it or train again"
-            )
-        return content
+        return read_object(path)
 
     def append_metrics(self, line: Mapping[str, Any]) -> None:
-        with open(self.path / "metrics.jsonl", "a", encoding="utf-8") as file:
+        path = self.path / "metrics.jsonl"
+        with named(path), open(path, "a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 
     def metrics(self) -> list[dict[str, Any]]:
         """The lines that are whole."""
         path = self.path / "metrics.jsonl"
-        return _whole_lines(path) if path.exists() else []
+        return whole_lines(path) if path.exists() else []
 
     def forget(self, name: str) -> None:
         """Remove a file that no longer holds."""
@@ -129,7 +167,7 @@ class RunFolder:
         """Forget lines of steps that a resumed run will do again, and a line torn by a crash."""
         path = self.path / "metrics.jsonl"
         if path.exists():
-            kept = [line for line in _whole_lines(path) if line["step"] <= step]
+            kept = [line for line in whole_lines(path) if line["step"] <= step]
             write_atomically(path, "".join(json.dumps(line) + "\n" for line in kept).encode())
 
     # ── tensors ──
@@ -142,7 +180,8 @@ class RunFolder:
 
     def save_checkpoint(self, step: int, tensors: Mapping[str, Tensor]) -> None:
         folder = self.path / "checkpoints"
-        folder.mkdir(exist_ok=True)
+        with named(folder):
+            folder.mkdir(exist_ok=True)
         write_tensors(folder / f"step-{step:09d}.safetensors", tensors, {"step": str(step)})
         for old in self.checkpoints()[_KEPT_CHECKPOINTS:]:
             old.unlink()
@@ -156,78 +195,20 @@ class RunFolder:
         return sorted((self.path / "checkpoints").glob("step-*.safetensors"), reverse=True)
 
     def last_checkpoint(self) -> tuple[int, dict[str, Tensor]] | None:
-        """The newest checkpoint that is whole, as (step, tensors); damaged ones are passed over."""
+        """The newest checkpoint that is whole, as (step, tensors); damaged ones are passed over, with a warning."""
         for path in self.checkpoints():
             try:
                 tensors, metadata = read_tensors(path)
-            except RunError:
-                continue
-            return int(metadata["step"]), tensors
+                return _step_of(path, metadata), tensors
+            except RunError as error:
+                damage = str(error).split(";")[0]
+                warnings.warn(f"{damage}; the checkpoint before it is used, if there is one", RunWarning, stacklevel=2)
         return None
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write beside the target, flush to disk, rename: a crash leaves the old file or the new one, never half."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
-    plain = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-    named = {**metadata, "format": str(FORMAT)}
-    signed = {**named, "sha256": _digest(plain, named)}
-    # One entry only: several are written in a random order, and the same model should be the same bytes.
-    write_atomically(path, save(plain, {"softspike": json.dumps(signed, sort_keys=True)}))
-
-
-def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Tensors and metadata, after their checksum agrees."""
-    if not path.is_file():
-        raise RunError(f"{path} does not exist; the run did not finish, or this is not a run folder")
-    try:
-        with safe_open(path, framework="pt") as file:
-            metadata = json.loads((file.metadata() or {}).get("softspike", "{}"))
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (it is not a dict)
-    except (SafetensorError, OSError, ValueError) as error:
-        raise RunError(f"{path} is damaged ({error}); restore it or train again") from error
-    if metadata.get("format") != str(FORMAT):
-        raise RunError(_wrong_format(path, metadata.get("format")))
-    if metadata.pop("sha256", None) != _digest(tensors, metadata):
-        raise RunError(f"{path} is damaged (its checksum does not agree); restore it or train again")
-    return tensors, metadata
-
-
-def _wrong_format(path: Path, found: Any) -> str:
-    return (
-        f"{path} has format {found!r}, this version of softspike reads format {FORMAT}; "
-        "train again, or use the version that wrote it"
-    )
-
-
-def _digest(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str:
-    hashed = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode())
-    for name in sorted(tensors):
-        value = tensors[name].contiguous()
-        hashed.update(f"{name}:{value.dtype}:{tuple(value.shape)};".encode())
-        hashed.update(value.reshape(-1).view(torch.uint8).numpy().data if value.numel() else b"")
-    return hashed.hexdigest()
-
-
-def _whole_lines(path: Path) -> list[dict[str, Any]]:
-    lines = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        try:
-            content = json.loads(line)
-        except ValueError:
-            break
-        if not isinstance(content, dict) or "step" not in content:
-            break
-        lines.append(content)
-    return lines
+def _step_of(path: Path, metadata: Mapping[str, Any]) -> int:
+    """The step that a checkpoint says it was taken after."""
+    step = str(metadata.get("step"))
+    if not (step.isascii() and step.isdigit() and len(step) < 16):
+        raise RunError(f"{path} is damaged (its step is {step[:20]!r}); restore it or train again")
+    return int(step)

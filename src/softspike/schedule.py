@@ -1,17 +1,26 @@
-"""Pure functions of the training step: learning rates, warm-ups, temperatures. A checkpoint's step says all of them."""
+"""Pure functions of the training step: learning rates, warm-ups, temperatures. A checkpoint's step says all of them.
+
+What a model reads inside its loss (`Constant`, `Ramp`, `Exponential`) also takes the step as a number on the device:
+a recorded step is launched without knowing which one it is.
+"""
 
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
-__all__ = ["Constant", "Exponential", "OneCycle", "Ramp", "Schedule", "StepDecay"]
+from torch import Tensor
+
+__all__ = ["Constant", "Exponential", "OneCycle", "Ramp", "Scaled", "Schedule", "StepDecay", "Time"]
+
+Time = int | Tensor
 
 
 class Schedule(ABC):
     """value = schedule(step), with `final` the value it settles at."""
 
     @abstractmethod
-    def __call__(self, step: int) -> float: ...
+    def __call__(self, step: Any) -> Any: ...
 
     @property
     @abstractmethod
@@ -24,7 +33,7 @@ class Constant(Schedule):
 
     value: float
 
-    def __call__(self, step: int) -> float:
+    def __call__(self, step: Time) -> float:
         return self.value
 
     @property
@@ -79,8 +88,8 @@ class Exponential(Schedule):
     factor: float
     floor: float
 
-    def __call__(self, step: int) -> float:
-        return max(self.value * self.factor**step, self.floor)
+    def __call__(self, step: Any) -> Any:
+        return _at_least(self.value * self.factor**step, self.floor)
 
     @property
     def final(self) -> float:
@@ -96,9 +105,32 @@ class Ramp(Schedule):
     delay: int = 0
     end: float = 1.0
 
-    def __call__(self, step: int) -> float:
-        return min(self.start + self.slope * max(step - self.delay, 0), self.end)
+    def __call__(self, step: Any) -> Any:
+        return _at_most(self.start + self.slope * _at_least(step - self.delay, 0), self.end)
 
     @property
     def final(self) -> float:
         return self.end
+
+
+@dataclass(frozen=True)
+class Scaled(Schedule):
+    """factor·schedule(step)."""
+
+    schedule: Schedule
+    factor: float
+
+    def __call__(self, step: int) -> float:
+        return self.factor * self.schedule(step)
+
+    @property
+    def final(self) -> float:
+        return self.factor * self.schedule.final
+
+
+def _at_least(value: Any, low: float) -> Any:
+    return value.clamp_min(low) if isinstance(value, Tensor) else max(value, low)
+
+
+def _at_most(value: Any, high: float) -> Any:
+    return value.clamp_max(high) if isinstance(value, Tensor) else min(value, high)

@@ -53,7 +53,7 @@ BROKEN = [
         lambda p: np.savez(p, x=np.array([[Bomb()]], dtype=object)),
         "could not be read (Object arrays cannot",
     ),
-    ("pickle.mat", pickled, "could not be read ("),
+    ("pickle.mat", pickled, "this does not begin as a MATLAB file does; save it again with -v7"),
     ("pickle.safetensors", pickled, "could not be read ("),
     ("pickle.parquet", pickled, "could not be read ("),
     ("new.mat", matlab_73, "this is a MATLAB 7.3 file, expected an older version; save it with -v7"),

@@ -11,7 +11,7 @@ from small import QUICK, small_data
 from softspike import SparseCoder
 from softspike.data import ArrayRows
 from softspike.metric import Baselines, Summary
-from softspike.report.progress import PlainLines, progress_shown
+from softspike.report.progress import PlainLines, decoding_shown, progress_shown
 from softspike.report.table import print_table, summary_lines
 from softspike.train import Diverged
 
@@ -41,7 +41,9 @@ def test_a_bar_on_a_terminal(open_terminal):
     terminal = open_terminal()
     SparseCoder(**QUICK, max_steps=60).fit(small_data())
     shown = plain(terminal.getvalue())
+    assert "0/60" in shown  # before the first figures
     assert "60/60" in shown
+    assert "?" not in shown
     for figure in (r"\d steps/s", r"0:00", r"loss -?\d", r"explained -?0\.\d{3}", r"active \d+\.\d %"):
         assert re.search(figure, shown), figure
     assert terminal.getvalue().rstrip("\r\n").endswith("\x1b[?25h")  # the cursor is shown again
@@ -52,6 +54,13 @@ def test_the_bar_leaves_the_terminal_as_it_was_when_training_fails(open_terminal
     with pytest.raises(Diverged):
         SparseCoder(**{**QUICK, "batch_size": 8}, max_steps=2000, learning_rate=1e6).fit(small_data())
     assert terminal.getvalue().count("\x1b[?25l") == terminal.getvalue().count("\x1b[?25h")
+
+
+@pytest.mark.parametrize(("positive", "word"), [(False, "explained"), (True, "error")])
+def test_what_is_explained_is_said_of_centred_data_only(capsys, positive, word):
+    """1 − misfit is a share of variance only where the mean has been taken out."""
+    SparseCoder(**QUICK, max_steps=3, positive=positive, verbose=True).fit(small_data())
+    assert f"  {word} " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("verbose", "printed"), [(None, False), (False, False), (True, True)])
@@ -83,6 +92,17 @@ def test_the_bar_is_closed_by_any_exception(open_terminal):
         SparseCoder(**QUICK, max_steps=51).fit_rows(ArrayRows(small_data()), observers=[bar])
         raise KeyboardInterrupt
     assert terminal.getvalue().rstrip("\r\n").endswith("\x1b[?25h")
+
+
+def test_a_bar_for_decoding_only_where_something_is_decoded(open_terminal):
+    terminal = open_terminal()
+    with decoding_shown():
+        pass
+    assert terminal.getvalue() == ""
+    with decoding_shown() as decoded:
+        decoded(3, 7)
+    assert "3/7" in plain(terminal.getvalue())
+    assert terminal.getvalue().rstrip("\r\n").count("\x1b[?25l") == terminal.getvalue().count("\x1b[?25h")
 
 
 SUMMARY = Summary(100, 0.75, 5.5, 0.1, 3, 55, 12.3, 45.6)

@@ -148,6 +148,19 @@ def test_the_page_is_written_from_the_files_alone(results, tmp_path):
     assert (tmp_path / "empty.md").read_text().count("Not measured yet") == len(EXPERIMENTS)
 
 
+def test_shorter_runs_have_a_part_of_their_own(results, tmp_path):
+    short, page = tmp_path / "short", tmp_path / "linear.md"
+    reproduce_job("jaccard", Asked(short, quick=True, device="cpu", steps=5, samplings="max"))
+    write_page([results, short], page)
+    text = page.read_text()
+    alone = text.index("Support consistency by training objective, 5 steps")
+    assert "Table 1" not in text[alone:]
+    assert page.with_name("linear-jaccard-5.png").is_file()
+    long, brief = (json.loads((tmp_path / f"linear-audit{suffix}.json").read_text()) for suffix in ("", "-5"))
+    assert {record["training"]["steps"] for record in long.values()} == {12}
+    assert {record["training"]["steps"] for record in brief.values()} == {5}
+
+
 def _only_config(results, folder):
     folder.mkdir()
     (folder / "config.json").write_bytes((results / "config.json").read_bytes())

@@ -3,13 +3,14 @@
 import pytest
 
 from softspike.report.grid import Grid, markdown, print_grid
-from softspike.reproduce.cell import BEST, MEAN, METHODS, VARIANTS, Cell
+from softspike.reproduce.cell import BEST, MEAN, METHODS, SINGLE_SWITCHES, VARIANTS, Cell
 from softspike.reproduce.job import EXPERIMENTS
 from softspike.reproduce.limit import Limit, OutOfTime
 from softspike.reproduce.paper import TABLE1
 from softspike.reproduce.rows import Measured, off_by, rows_of, short
 from softspike.reproduce.setting import FULL
 from softspike.reproduce.store import Store
+from softspike.reproduce.table1 import switch_grid
 from softspike.reproduce.verdict import verdicts
 from softspike.run import RunError
 
@@ -35,6 +36,17 @@ def table1_row(name, n_samples, loss_factor=1.0, mi_factor=1.0):
         "n_components": 256,
     }
     return row(Cell(METHODS[name], BEST, n_samples, SCRIPTS, 0), figures)
+
+
+def test_single_switches_stand_between_the_conventions_they_mix():
+    figures = {"loss": {"total": 250.0, "norm": 1.0, "zero": 128.0}, "multi_information": {"published": 200.0}}
+    figures |= {"prior_multi_information": 180.0, "best_sample": {"active": 20.0}}
+    variants = [VARIANTS["scripts"], VARIANTS["equations"], SINGLE_SWITCHES["scripts-logit"]]
+    rows = [row(Cell(METHODS["spike-and-slab"], BEST, 1, variant, 0), figures) for variant in variants]
+    grid = switch_grid(rows[2:], rows[:2], FULL)
+    assert [line[1] for line in grid.rows] == [variant.title for variant in variants]
+    assert all(len(line) == len(grid.columns) for line in grid.rows)
+    assert [line[3] for line in grid.rows] == ["250.0"] * 3
 
 
 VARIATIONAL = [(name, n) for name, n in TABLE1 if n is not None]

@@ -7,7 +7,7 @@ from small import QUICK, bits, same_bits, small_data
 
 from softspike import SparseCoder
 from softspike.methods import METHODS
-from softspike.train import batch_rows
+from softspike.train import batch_rows, step_random
 
 
 def fitted(method, seed=0):
@@ -43,3 +43,12 @@ def test_an_epoch_visits_every_row_at_most_once_in_a_fresh_order(n_rows, batch_s
         assert int(rows.max()) < n_rows
     if n_rows > 10:
         assert len({bits(rows) for rows in epochs}) == 3
+
+
+def test_seeds_steps_and_processes_each_have_noise_of_their_own():
+    """No two of them share a single number, and each is the same every time it is asked for."""
+    cases = [(seed, step, rank) for seed in (0, 1, 2) for step in (0, 1, 2) for rank in (0, 1, 2)]
+    drawn = [torch.rand(100, generator=step_random(seed, step, "cpu", rank)) for seed, step, rank in cases]
+    assert len(torch.cat(drawn).unique()) > 0.999 * 100 * len(cases)
+    for (seed, step, rank), values in zip(cases, drawn, strict=True):
+        assert torch.equal(values, torch.rand(100, generator=step_random(seed, step, "cpu", rank)))

@@ -15,7 +15,7 @@ from softspike.model import VariationalCoder
 from softspike.objective import BestOf
 from softspike.posterior import LaplacePosterior
 from softspike.prior import LaplacePrior
-from softspike.schedule import Constant, StepDecay
+from softspike.schedule import Constant, Ramp, StepDecay
 from softspike.solver import FistaCoder
 from softspike.threshold import FixedLevel, ShiftedSoft, Threshold
 from softspike.train import GroupRecipe, Recipe, batch_rows, step_random, train
@@ -77,6 +77,17 @@ def test_each_group_follows_its_own_schedule():
     assert rates == {"inference": 0.0, "generator": pytest.approx(3 * 0.99**2)}
     changed = {name for name, value in coder.state_dict().items() if not torch.equal(value, before[name])}
     assert {name.split(".")[0] for name in changed if before[name].isfinite().all()} == {"generator"}
+
+
+def test_the_first_step_has_the_rate_of_step_0():
+    """A schedule that is 0 there, and 1 at the next, moves nothing in one step and something in two."""
+    rows, group = TensorRows(torch.from_numpy(small_data() - 1)), GroupRecipe(Ramp(0.0, 1.0))
+    for n_steps in (1, 2):
+        coder = variational()
+        before = [parameter.detach().clone() for parameter in coder.parameters()]
+        train(coder, rows, Recipe(n_steps, BATCH, SGD, {"inference": group, "generator": group}), seed=SEED)
+        moved = [not torch.equal(old, new) for old, new in zip(before, coder.parameters(), strict=True)]
+        assert any(moved) == (n_steps == 2)
 
 
 def test_the_groups_hold_every_trained_parameter_once():

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import shlex
 import signal
 import threading
 
@@ -92,16 +93,16 @@ def test_the_demo_says_how_to_go_on_and_does(tmp_path, monkeypatch, capsys):
     with monkeypatch.context() as patch:
         patch.setattr(SparseCoder, "fit_rows", interrupted)
         with pytest.raises(SystemExit) as end:
-            app(["demo", "--steps", "5"])
+            app(["demo", "-o", "run/my demo", "--steps", "5"])
     assert end.value.code == 130
     del end
     gc.collect()  # the folder is claimed for as long as the traceback holds it
-    said = "interrupted after step 3, which is saved; go on with: softspike demo -o run/demo --resume"
-    assert capsys.readouterr().err == f"softspike: {said}\n"
-    assert RunFolder("run/demo").last_checkpoint()[0] == 3
+    said, hint = capsys.readouterr().err.split("; go on with: softspike ")
+    assert said == "softspike: interrupted after step 3, which is saved"
+    assert RunFolder("run/my demo").last_checkpoint()[0] == 3
 
-    app(["demo", "-o", "run/demo", "--resume"], standalone_mode=False)
+    app(shlex.split(hint), standalone_mode=False)  # as a shell would read it
     assert {"model.safetensors", "report.html", "summary.json"} <= {
-        path.name for path in (tmp_path / "run/demo").iterdir()
+        path.name for path in (tmp_path / "run/my demo").iterdir()
     }
-    assert [line["step"] for line in RunFolder("run/demo").metrics()] == [5]
+    assert [line["step"] for line in RunFolder("run/my demo").metrics()] == [5]

@@ -96,6 +96,19 @@ def timeless_log(run):
     return [{**json.loads(line), "seconds": 0} for line in (run / "metrics.jsonl").read_text().splitlines()]
 
 
+def test_a_checkpoint_of_another_model_is_one_sentence(tmp_path):
+    np.save(tmp_path / "data.npy", small_data())
+    words = ["train", "data.npy", "-o", "run", "--method", "topk", "--steps", 3]
+    assert softspike(*words, folder=tmp_path).code == 0
+    run = RunFolder(tmp_path / "run")
+    config = run.config()
+    for method in ("hard-gaussian", "gaussian", "jumprelu"):
+        run.write_json("config.json", {**config, "estimator": {**config["estimator"], "method": method}})
+        outcome = softspike("train", "data.npy", "-o", "run", "--resume", folder=tmp_path)
+        assert outcome.code == 2
+        assert outcome.sentence.startswith("softspike: the checkpoint of step 3 is not one of this model (")
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -42,6 +42,11 @@ def test_processes_hold_the_same_bits(findings, kind, precision):
     assert findings[f"{kind} {precision}"]["processes differ"] == 0
 
 
+def test_levels_that_follow_the_batch_follow_the_leader(findings):
+    """Each process sees another half of the batch, and still they end with the same level, price and noise."""
+    assert findings["steered FullPrecision"]["processes differ"] == 0
+
+
 def torchrun(folder, *words):
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "softspike"]
     command = [*launcher, *map(str, words)]

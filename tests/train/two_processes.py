@@ -14,6 +14,7 @@ from softspike.data import TensorRows
 from softspike.encoder import ConvEncoder, MLPEncoder
 from softspike.generator import ConvGenerator, Dictionary
 from softspike.layers import ImageShape
+from softspike.methods import METHODS, Plan, build
 from softspike.model import VariationalCoder
 from softspike.objective import BestOf, Evidence, Noise
 from softspike.posterior import GaussianPosterior
@@ -71,6 +72,19 @@ def largest_difference(one, other):
     )
 
 
+def steered():
+    """How far two processes are apart whose level follows the batch, each having seen a half of it."""
+    model, recipe = build(METHODS["hard-gaussian"], Plan(D, COMPONENTS, 0.2, 20, B), 0)
+    start = model.threshold.level.value.item()
+    train(model, TensorRows(torch.randn(40, D, generator=torch.Generator().manual_seed(2))), recipe, team=Processes())
+    assert abs(model.threshold.level.value.item() - start) > 1e-3
+    own = {name: value.double() for name, value in model.state_dict().items()}
+    theirs = {name: value.clone() for name, value in own.items()}
+    for value in theirs.values():
+        dist.broadcast(value, src=1)
+    return largest_difference(own, theirs)
+
+
 def work(rank, store):
     dist.init_process_group("gloo", store=dist.FileStore(store, 2), rank=rank, world_size=2)
     findings = {}
@@ -88,6 +102,7 @@ def work(rank, store):
                 "differs from alone": largest_difference(together, alone),
                 "figures differ": float((torch.tensor(figures) - torch.tensor(own)).abs().max()),
             }
+    findings["steered FullPrecision"] = {"processes differ": steered()}
     dist.destroy_process_group()
     if rank == 0:
         print(json.dumps(findings))

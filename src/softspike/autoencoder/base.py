@@ -8,6 +8,7 @@ from torch import Generator, Tensor, nn
 
 from softspike.coder import Coder, Loss
 from softspike.generator import LinearGenerator
+from softspike.schedule import Time
 
 __all__ = ["Activation", "Autoencoder"]
 
@@ -58,7 +59,7 @@ class Autoencoder(Coder):
         """What the choice is made by, ≥ 0."""
         return u.clamp_min(0) if self.positive else u.abs()
 
-    def loss(self, x: Tensor, step: int, random: Generator | None = None) -> Loss:
+    def loss(self, x: Tensor, step: Time, random: Generator | None = None) -> Loss:
         """mean (x − x̂)² + penalty + AuxK."""
         u = self.affine(x)
         z, penalty = self.activate(u)

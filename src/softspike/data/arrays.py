@@ -16,6 +16,8 @@ from softspike.data.folders import read_folder, refuse_key
 from softspike.data.idx import is_idx, load_idx
 from softspike.data.images import PixelRows
 from softspike.data.mapped import open_npy
+from softspike.data.matlab import load_mat
+from softspike.data.members import check_member
 from softspike.data.rows import ArrayRows, StoredRows, TensorRows
 from softspike.data.tables import read_parquet
 
@@ -65,17 +67,14 @@ def _read_npz(path: Path, key: str | None) -> ArrayRows:
     if not zipfile.is_zipfile(path):
         raise DataError("this is not an .npz archive, expected a file written by numpy.savez; write it again.")
     with np.load(path, allow_pickle=False) as archive:
-        return _rows_of(archive[_choose(archive.files, key)])
+        name = _choose(archive.files, key)
+        check_member(archive.zip, name, path)
+        return _rows_of(archive[name])
 
 
 def _read_mat(path: Path, key: str | None) -> ArrayRows:
-    from scipy.io import loadmat
-
-    try:
-        contents = loadmat(path)
-    except NotImplementedError as cause:
-        raise DataError("this is a MATLAB 7.3 file, expected an older version; save it with -v7.") from cause
-    arrays = {name: value for name, value in contents.items() if _is_numeric(value)}
+    # MATLAB has no scalars: a setting saved beside the data is a 1×1 array.
+    arrays = {name: value for name, value in load_mat(path).items() if value.size > 1}
     return _rows_of(arrays[_choose(arrays, key)])
 
 
@@ -98,11 +97,6 @@ def _read_idx(path: Path, key: str | None) -> StoredRows:
 
 def _rows_of(array: np.ndarray) -> ArrayRows:
     return ArrayRows(array, array.shape[1:] if array.ndim > 2 else None)
-
-
-def _is_numeric(value: object) -> bool:
-    # MATLAB has no scalars: a setting saved beside the data is a 1×1 array.
-    return isinstance(value, np.ndarray) and value.dtype.kind in "fiub" and value.size > 1
 
 
 def _choose(names: Iterable[str], key: str | None) -> str:

@@ -15,11 +15,15 @@ from torch import Tensor
 
 from softspike.data.cache import Allocate, Watch, remembered, signature
 from softspike.data.error import DataError, reason
+from softspike.data.promise import check_promise
 from softspike.data.rows import ArrayRows
 
 __all__ = ["IMAGE_SUFFIXES", "Cropped", "PixelRows", "decode", "decode_images", "read_images"]
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
+# Pillow knows dozens of formats, one of which (PostScript) is a program that it would have run.
+_FORMATS = ("PNG", "JPEG", "BMP", "TIFF", "WEBP")
+_MOST_PIXELS = 2**22  # a header may promise any number of them
 
 # Fewer images are decoded in a second or two: not worth a file.
 _WORTH_KEEPING = 2048
@@ -79,11 +83,20 @@ def decode_images(
     source: Mapping[str, Any],
     view: Cropped | None = None,
     watch: Watch | None = None,
+    stored: int | None = None,
 ) -> PixelRows:
-    """`count` images, each a name for the messages and a file or encoded bytes; many are decoded once for all runs."""
+    """`count` images, each a name for the messages and a file or encoded bytes; many are decoded once for all runs.
+
+    Where they all lie in one file of `stored` bytes, it must be able to hold so many.
+    """
 
     def make(allocate: Allocate) -> np.ndarray:
-        return _stack(_decoded(named(), view), count, allocate, watch)
+        def bounded(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+            if stored is not None:
+                check_promise(prod(shape) * dtype.itemsize, stored, f"{count} images")
+            return allocate(shape, dtype)
+
+        return _stack(_decoded(named(), view), count, bounded, watch)
 
     return PixelRows(remembered(source, make) if count >= _WORTH_KEEPING else make(np.empty))
 
@@ -99,7 +112,7 @@ def _decoded(named: Iterable[tuple[str, Any]], view: Cropped | None) -> Iterator
 
 def _stack(images: Iterable[tuple[str, np.ndarray]], count: int, allocate: Allocate, watch: Watch | None) -> np.ndarray:
     stack = np.empty((0,), np.uint8)
-    first = ""
+    first, found = "", 0
     for number, (name, image) in enumerate(images):
         if number == 0:
             first, stack = name, allocate((count, *image.shape), image.dtype)
@@ -108,9 +121,14 @@ def _stack(images: Iterable[tuple[str, np.ndarray]], count: int, allocate: Alloc
                 f"{name} is {_describe(image)} and {first} is {_describe(stack[0])}, "
                 "expected images of one size and mode; convert or leave out the odd ones."
             )
+        elif number == count:
+            raise DataError(f"there are more images than the {count} that were announced; write the file again.")
         stack[number] = image
         if watch is not None:
             watch(number + 1, count)
+        found = number + 1
+    if found != count:
+        raise DataError(f"there are {found} images where {count} were announced; check that the file is complete.")
     return stack
 
 
@@ -119,7 +137,12 @@ def decode(name: str, source: Path | bytes, view: Cropped | None = None) -> np.n
     from PIL import Image
 
     try:
-        with Image.open(BytesIO(source) if isinstance(source, bytes) else source) as image:
+        # From memory: a chunk that says it holds gigabytes cannot make a read ask for them.
+        encoded = source if isinstance(source, bytes) else source.read_bytes()
+        with Image.open(BytesIO(encoded), formats=_FORMATS) as image:
+            if prod(image.size) > _MOST_PIXELS:
+                given = f"{name} is {image.height}×{image.width}"
+                raise DataError(f"{given}, expected at most {_MOST_PIXELS} pixels; cut it into patches.")
             plain = image if image.mode in _DEEP else image.convert("L" if image.mode in _GREY else "RGB")
             pixels = np.asarray(plain if view is None else view(plain, name))
     except DataError:

@@ -5,7 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from softspike.data.error import DataError
+
 __all__ = ["Labels", "from_classes"]
+
+_MOST_CLASSES = 4096  # each becomes a column
 
 
 class Labels(NamedTuple):
@@ -17,6 +21,12 @@ class Labels(NamedTuple):
 
 def from_classes(classes: np.ndarray, names: Sequence[str] | None = None) -> Labels:
     """Class numbers (n,) as attributes, one for each class."""
-    n_classes = int(classes.max(initial=0)) + 1 if names is None else len(names)
+    most = int(classes.max(initial=0))
+    if classes.min(initial=0) < 0 or most >= _MOST_CLASSES:
+        raise DataError(
+            f"the classes run from {classes.min(initial=0)} to {most}, expected numbers from 0 to {_MOST_CLASSES - 1}; "
+            "number them from 0."
+        )
+    n_classes = most + 1 if names is None else len(names)
     labels = tuple(names) if names is not None else tuple(f"class {number}" for number in range(n_classes))
     return Labels(labels, classes[:, None] == np.arange(n_classes))

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from softspike.data.error import DataError
+
 __all__ = ["advise", "open_npy"]
 
 
@@ -21,6 +23,11 @@ def advise(array: np.ndarray, numbers: np.ndarray) -> None:
     mapping = _mapping(array)
     if mapping is None or not len(numbers) or not hasattr(mapping, "madvise"):
         return
+    if mapping.size() < len(mapping):  # reading on would end the process, without a word
+        raise DataError(
+            f"the file became shorter while it was read (it has {mapping.size()} of {len(mapping)} bytes), expected it "
+            "to stay as it was; restore it and go on from the last checkpoint."
+        )
     scattered = numbers[-1] - numbers[0] >= 2 * len(numbers)
     mapping.madvise(mmap.MADV_RANDOM if scattered else mmap.MADV_NORMAL)
 

@@ -84,6 +84,11 @@ class Standardiser(nn.Module):
         """Leaves the data as it is."""
         return cls(torch.zeros(n_features), torch.ones(()))
 
+    @property
+    def centred(self) -> bool:
+        """Whether a mean is taken out: standardised data then has it at 0."""
+        return bool(self.mean.any())
+
     def forward(self, x: Tensor) -> Tensor:
         """(x − mean)/scale."""
         return (x - self.mean) / self.scale

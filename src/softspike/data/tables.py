@@ -10,9 +10,12 @@ from softspike.data.cache import Watch, signature
 from softspike.data.error import DataError
 from softspike.data.images import PixelRows, decode_images
 from softspike.data.labels import Labels, from_classes
+from softspike.data.promise import check_promise
 from softspike.data.rows import ArrayRows, StoredRows
 
 __all__ = ["parquet_labels", "read_parquet"]
+
+_BATCH = 4096  # rows decoded at a time: a row may be a list of thousands
 
 
 def read_parquet(path: Path, key: str | None, watch: Watch | None = None) -> StoredRows:
@@ -30,12 +33,15 @@ def read_parquet(path: Path, key: str | None, watch: Watch | None = None) -> Sto
         if not numeric:
             given = f"the column {key!r} holds {fields[key]}" if key else f"the columns are {_listed(fields)}"
             raise DataError(f"{given}, expected numbers, lists of numbers or encoded images; convert them first.")
-        return ArrayRows(_matrix(file, numeric))
+        return ArrayRows(_matrix(file, numeric, path))
 
 
 def _read_encoded(path: Path, file: Any, column: str, watch: Watch | None) -> PixelRows:
     source = {"parquet": signature(path), "column": column}
-    return decode_images(lambda: _named_images(file, column), file.metadata.num_rows, source, watch=watch)
+    stored = path.stat().st_size
+    return decode_images(
+        lambda: _named_images(file, column), file.metadata.num_rows, source, watch=watch, stored=stored
+    )
 
 
 def parquet_labels(path: Path) -> Labels:
@@ -47,27 +53,30 @@ def parquet_labels(path: Path) -> Labels:
         schema = file.schema_arrow
         names = tuple(field.name for field in schema if pa.types.is_boolean(field.type))
         if names:
-            return Labels(names, _matrix(file, list(names)).astype(bool))
+            return Labels(names, _matrix(file, list(names), path).astype(bool))
         if "label" in schema.names and pa.types.is_integer(schema.field("label").type):
-            return from_classes(_matrix(file, ["label"])[:, 0])
+            return from_classes(_matrix(file, ["label"], path)[:, 0])
     raise DataError(
         f"the columns are {_listed(schema.names)}, expected attributes: columns of booleans, or an integer column "
         "named label; add them."
     )
 
 
-def _matrix(file: Any, names: list[str]) -> np.ndarray:
+def _matrix(file: Any, names: list[str], path: Path) -> np.ndarray:
     """All values of the columns, (n, D), in the narrowest dtype that holds them; one copy, filled batch by batch."""
-    matrix, start = np.empty((0, len(names))), 0
-    for batch in file.iter_batches(columns=names):
+    matrix, start, n_rows = np.empty((0, len(names))), 0, file.metadata.num_rows
+    for batch in file.iter_batches(columns=names, batch_size=_BATCH):
         parts = [_values(name, column, start) for name, column in zip(names, batch.columns, strict=True)]
         if start == 0:
-            shape = (file.metadata.num_rows, sum(part.shape[1] for part in parts))
-            matrix = np.empty(shape, np.result_type(*parts))
+            width, dtype = sum(part.shape[1] for part in parts), np.result_type(*parts)
+            check_promise(n_rows * width * dtype.itemsize, path.stat().st_size, f"a table of {n_rows} × {width}")
+            matrix = np.empty((n_rows, width), dtype)
         elif sum(part.shape[1] for part in parts) != matrix.shape[1]:
             raise DataError(f"the lists change their length after row {start}, expected one length; pad them.")
         np.concatenate(parts, axis=1, out=matrix[start : start + len(batch)])
         start += len(batch)
+    if start != n_rows:  # the rest of the matrix would be whatever was in that memory before
+        raise DataError(f"there are {start} rows where {n_rows} were announced; check that the file is complete.")
     return matrix
 
 

@@ -14,7 +14,7 @@ _MULTIPLY_A, _MULTIPLY_B = 0xD2511F53, 0xCD9E8D57
 _RAISE_A, _RAISE_B = 0x9E3779B9, 0xBB67AE85
 
 ROUNDS = 7
-BASE, SPIKE, BOOST, GAMMA = 0, 1, 2, 3  # streams; the n-th proposals of Gamma draws take GAMMA + 2n and GAMMA + 2n + 1
+BASE, SPIKE, BOOST, GAMMA = 0, 1, 2, 3  # streams; proposals of Gamma draws take GAMMA and those after it
 
 
 def _product(constant: int, value: Tensor) -> tuple[Tensor, Tensor]:
@@ -57,22 +57,38 @@ def standard_gamma(seed: int, alpha: Tensor, element: Tensor, group: Tensor | in
     """Four draws g ~ Gamma(α, 1), those of samples 4·group … 4·group + 3, by rejection (Marsaglia and Tsang, 2000).
 
     A proposal is d·v with v = (1 + x/√(9d))³ and d = α − ⅓; below α = 1 a draw of Gamma(α + 1) is multiplied by
-    u^(1/α). One Philox call gives two proposals, so the n-th of the four draws take streams GAMMA + 2n, + 2n + 1.
+    u^(1/α). One Philox call gives two proposals. Streams GAMMA and GAMMA + 1 hold one for each of the four; those
+    after hold two each, for the first two of the four that are still without a value.
     """
     d = torch.where(alpha < 1, alpha + 1, alpha) - 1 / 3
-    values = [torch.zeros_like(alpha) for _ in range(4)]
-    pending = [torch.ones_like(alpha, dtype=torch.bool) for _ in range(4)]
+    values: list[Tensor] = []
     stream = GAMMA
-    while any(bool(left.any()) for left in pending):
-        for pair in (0, 2):
-            a, b, *acceptance = (unit(word) for word in philox(seed, element, group, step, stream))
-            for lane, x, w in zip((pair, pair + 1), normal_noise(a, b), acceptance, strict=True):
-                cube = (1 + x / torch.sqrt(9 * d)) ** 3
-                # log of a negative number is NaN, and NaN accepts nothing.
-                bound = 0.5 * x * x + d - d * cube + d * torch.log(cube)
-                accepted = pending[lane] & (cube > 0) & (torch.log(w) < bound)
-                values[lane] = torch.where(accepted, d * cube, values[lane])
-                pending[lane] = pending[lane] & ~accepted
-            stream += 1
+    for _ in range(2):
+        values += _two_proposals(seed, d, element, group, step, stream)
+        stream += 1
+    while any(bool((value < 0).any()) for value in values):
+        proposals = [*_two_proposals(seed, d, element, group, step, stream), torch.full_like(d, -1.0)]
+        turn = torch.zeros_like(d, dtype=torch.int64)
+        for lane, value in enumerate(values):
+            taken = torch.stack(proposals).gather(0, turn.clamp_max(2)[None])[0]
+            turn = turn + (value < 0)
+            values[lane] = torch.where(value < 0, taken, value)
+        stream += 1
     boosts = [unit(word) for word in philox(seed, element, group, step, BOOST)]
     return [torch.where(alpha < 1, g * torch.exp(torch.log(u) / alpha), g) for g, u in zip(values, boosts, strict=True)]
+
+
+def _two_proposals(
+    seed: int, d: Tensor, element: Tensor, group: Tensor | int, step: int, stream: int
+) -> tuple[Tensor, Tensor]:
+    """Two proposals of Gamma(d + ⅓), −1 where they are refused."""
+    a, b, c, e = (unit(word) for word in philox(seed, element, group, step, stream))
+    x, y = normal_noise(a, b)
+    return _proposal(d, x, c), _proposal(d, y, e)
+
+
+def _proposal(d: Tensor, x: Tensor, w: Tensor) -> Tensor:
+    cube = (1 + x / torch.sqrt(9 * d)) ** 3
+    # log of a negative number is NaN, and NaN accepts nothing.
+    bound = 0.5 * x * x + d - d * cube + d * torch.log(cube)
+    return torch.where((cube > 0) & (torch.log(w) < bound), d * cube, -1.0)

@@ -1,7 +1,10 @@
 """Draws inside a kernel: the same numbers as `counter`, tile by tile. Device functions only."""
 
+import os
+
 import triton
 import triton.language as tl
+from triton.language.extra import libdevice
 
 from softspike.kernels import counter
 
@@ -15,6 +18,17 @@ _SPIKE_STREAM = tl.constexpr(counter.SPIKE)
 _BOOST_STREAM = tl.constexpr(counter.BOOST)
 _GAMMA_STREAM = tl.constexpr(counter.GAMMA)
 _ROUNDS = tl.constexpr(counter.ROUNDS)
+_INTERPRETED = tl.constexpr(os.environ.get("TRITON_INTERPRET") == "1")  # where the hardware has no logarithm
+
+
+@triton.jit
+def _log(x):
+    """log x by the hardware: absolute error 2⁻²² on [½, 2], relative 2⁻²² elsewhere. Triton's own is thirty
+    instructions and a branch, more than everything else that makes a number random."""
+    if _INTERPRETED:
+        return tl.log(x)
+    else:
+        return libdevice.fast_logf(x)
 
 
 @triton.jit
@@ -44,14 +58,14 @@ def _normal(u, v):
     c = 1.0 + t * (-0.5 + t * (0.041666666666666664 + t * (-0.001388888888888889
         + t * (2.48015873015873e-05 + t * (-2.755731922398589e-07 + t * 2.08767569878681e-09)))))  # fmt: skip
     s = half * s
-    radius = tl.sqrt(-2.0 * tl.log(u))
+    radius = tl.sqrt(-2.0 * _log(u))
     return radius * (s * s - c * c), radius * (-2.0 * s * c)
 
 
 @triton.jit
 def _laplace(u):
     centred = u - 0.5
-    size = -tl.log(tl.maximum(1.0 - 2.0 * tl.abs(centred), 1e-6))
+    size = -_log(tl.maximum(1.0 - 2.0 * tl.abs(centred), 1e-6))
     return tl.where(centred > 0, size, tl.where(centred < 0, -size, 0.0))
 
 
@@ -71,7 +85,7 @@ def base_noise(seed, element, group, step, LAPLACE: tl.constexpr):
 @triton.jit
 def _logistic(u):
     u = tl.minimum(tl.maximum(u, 1e-6), 1.0 - 1e-6)
-    return tl.log(u / (1.0 - u))
+    return _log(u / (1.0 - u))
 
 
 @triton.jit
@@ -82,51 +96,57 @@ def spike_noise(seed, element, group, step):
 
 
 @triton.jit
-def _proposal(value, pending, d, slope, x, w):
-    """One proposal d·(1 + x/√(9d))³ of Gamma(d + ⅓): the value where it is taken, and what is still pending."""
+def _proposal(d, slope, x, w):
+    """One proposal d·(1 + x/√(9d))³ of Gamma(d + ⅓), or −1 where it is refused."""
     root = 1.0 + x * slope
     cube = root * root * root
-    bound = 0.5 * x * x + d - d * cube + d * tl.log(tl.maximum(cube, 1e-30))
-    accepted = (pending > 0) & (root > 0) & (tl.log(w) < bound)
-    return tl.where(accepted, d * cube, value), tl.where(accepted, 0, pending)
+    bound = 0.5 * x * x + d - d * cube + d * _log(tl.maximum(cube, 1e-30))
+    return tl.where((root > 0) & (_log(w) < bound), d * cube, -1.0)
 
 
 @triton.jit
-def _proposals(seed, element, group, step, stream, d, slope, g0, p0, g1, p1, g2, p2, g3, p3):
-    """One proposal for each of four draws: two Philox calls."""
+def _two_proposals(seed, element, group, step, stream, d, slope):
     a, b, c, e = _words(seed, element, group, step, stream)
     x, y = _normal(_unit(a), _unit(b))
-    g0, p0 = _proposal(g0, p0, d, slope, x, _unit(c))
-    g1, p1 = _proposal(g1, p1, d, slope, y, _unit(e))
-    a, b, c, e = _words(seed, element, group, step, stream + 1)
-    x, y = _normal(_unit(a), _unit(b))
-    g2, p2 = _proposal(g2, p2, d, slope, x, _unit(c))
-    g3, p3 = _proposal(g3, p3, d, slope, y, _unit(e))
-    return g0, p0, g1, p1, g2, p2, g3, p3
+    return _proposal(d, slope, x, _unit(c)), _proposal(d, slope, y, _unit(e))
+
+
+@triton.jit
+def _given(g, turn, first, second):
+    """A draw that was refused takes the first proposal, or the second where another draw has had the first."""
+    refused = g < 0
+    taken = tl.where(turn == 0, first, tl.where(turn == 1, second, -1.0))
+    return tl.where(refused, taken, g), turn + refused.to(tl.int32)
+
+
+@triton.jit
+def _retried(seed, element, group, step, stream, d, slope, g0, g1, g2, g3):
+    """Two more proposals, for the first two of the four draws that have no value yet."""
+    first, second = _two_proposals(seed, element, group, step, stream, d, slope)
+    g0, turn = _given(g0, (d * 0.0).to(tl.int32), first, second)
+    g1, turn = _given(g1, turn, first, second)
+    g2, turn = _given(g2, turn, first, second)
+    g3, turn = _given(g3, turn, first, second)
+    return g0, g1, g2, g3
 
 
 @triton.jit
 def gamma_noise(seed, alpha, element, group, step):
     """Gamma(α, 1) draws of samples 4·group … 4·group + 3, as `counter.standard_gamma`.
 
-    Two rounds of proposals leave one element in thousands without a value; the loop is for those.
+    A proposal each, and two for those that were refused, leave one element in a hundred without a value at most; the
+    loop is for those.
     """
     d = tl.where(alpha < 1.0, alpha + 1.0, alpha) - 0.3333333333333333
     slope = 1.0 / tl.sqrt(9.0 * d)
-    g, p = d * 0.0, (d * 0.0 + 1.0).to(tl.int32)
-    g0, p0, g1, p1, g2, p2, g3, p3 = _proposals(
-        seed, element, group, step, _GAMMA_STREAM, d, slope, g, p, g, p, g, p, g, p
-    )
-    g0, p0, g1, p1, g2, p2, g3, p3 = _proposals(
-        seed, element, group, step, _GAMMA_STREAM + 2, d, slope, g0, p0, g1, p1, g2, p2, g3, p3
-    )
-    stream = _GAMMA_STREAM + 4
+    g0, g1 = _two_proposals(seed, element, group, step, _GAMMA_STREAM, d, slope)
+    g2, g3 = _two_proposals(seed, element, group, step, _GAMMA_STREAM + 1, d, slope)
+    g0, g1, g2, g3 = _retried(seed, element, group, step, _GAMMA_STREAM + 2, d, slope, g0, g1, g2, g3)
+    stream = _GAMMA_STREAM + 3
     # A shape that is not finite is never accepted; the loop must end all the same.
-    while (tl.max(tl.max(p0 + p1 + p2 + p3, 1), 0) > 0) & (stream < 256):
-        g0, p0, g1, p1, g2, p2, g3, p3 = _proposals(
-            seed, element, group, step, stream, d, slope, g0, p0, g1, p1, g2, p2, g3, p3
-        )
-        stream += 2
+    while (tl.min(tl.min(tl.minimum(tl.minimum(g0, g1), tl.minimum(g2, g3)), 1), 0) < 0) & (stream < 256):
+        g0, g1, g2, g3 = _retried(seed, element, group, step, stream, d, slope, g0, g1, g2, g3)
+        stream += 1
     if tl.min(tl.min(alpha, 1), 0) < 1.0:
         a, b, c, e = _words(seed, element, group, step, _BOOST_STREAM)
         g0, g1 = _boosted(g0, alpha, a), _boosted(g1, alpha, b)
@@ -136,7 +156,7 @@ def gamma_noise(seed, alpha, element, group, step):
 
 @triton.jit
 def _boosted(g, alpha, word):
-    return tl.where(alpha < 1.0, g * tl.exp(tl.log(_unit(word)) / alpha), g)
+    return tl.where(alpha < 1.0, g * tl.exp(_log(_unit(word)) / alpha), g)
 
 
 @triton.jit

@@ -56,18 +56,17 @@ def _power(size: int, most: int) -> int:
 def score_samples(
     law: Law, heads: Tensor, atoms: Tensor, x: Tensor, scores: Tensor, settings: Tensor, time: Timing, precision: str
 ) -> None:
-    """scores (R, J, B) ← ‖x − A·zⱼ‖²."""
+    """scores (R, J, B) ← ‖x − A·zⱼ‖², with atoms in float32 or rounded to bfloat16."""
     (n, n_rows, n_features), d, n_scored = x.shape, atoms.shape[2], scores.shape[1]
     crowded = triton.cdiv(n_rows, 16) * (n_scored // 4) * n >= 132  # more programs than multiprocessors
-    if law.draws_levels:  # registers are what is short
-        rows, columns, warps, stages = (4, 32, 4, 2) if crowded else (4, 64, 8, 2)
-    else:
-        rows, columns, warps, stages = (16, 32, 8, 3) if crowded else (4, 64, 8, 2)
+    rows, columns = ((8 if law.draws_levels else 16), 32) if crowded else (4, 64)
+    # With 128 registers two programs fit into a multiprocessor: one computes while the other waits.
+    two_at_once = {"maxnreg": 128} if crowded and x.is_cuda else {}
     score[(triton.cdiv(n_rows, rows), n_scored // 4, n)](
         heads, atoms, x, scores, settings, time.keys, time.clock, time.warm_ups, time.warm_up_of,
         n_rows, n_features, d, time.n_steps, n_scored, **law.constants,
         ROWS=rows, FEATURES=_power(n_features, 256), COMPONENTS=columns, PRECISION=precision,
-        num_warps=warps, num_stages=stages,
+        num_warps=8, num_stages=2, **two_at_once,
     )  # fmt: skip
 
 

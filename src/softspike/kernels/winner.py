@@ -53,7 +53,7 @@ def score(
     N_HEADS: tl.constexpr, LAPLACE: tl.constexpr, FORM: tl.constexpr,
     ROWS: tl.constexpr, FEATURES: tl.constexpr, COMPONENTS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """scores[r, j, b] = ‖x − A·z‖² of four samples of ROWS inputs."""
+    """scores[r, j, b] = ‖x − A·z‖² of four samples of ROWS inputs; z has the precision of the atoms."""
     r = tl.program_id(2).to(tl.int64)
     group = tl.program_id(1)
     settings += r * column.COLUMNS
@@ -84,7 +84,7 @@ def score(
                 # Rows of atoms past the last are read as 0, so what was drawn for them does not matter.
                 k = start + tl.arange(0, COMPONENTS)[:, None]
                 a = tl.load(atoms + f * n_components + k, (f < n_features) & (k < n_components), 0.0)
-                decoded = tl.dot(z, a, decoded, input_precision=PRECISION)
+                decoded = tl.dot(z.to(a.dtype), a, decoded, input_precision=PRECISION)
             inside = (stack_b[:, None] < n_rows) & (f < n_features)
             target = tl.load(x + r * n_rows * n_features + stack_b[:, None] * n_features + f, inside, 0.0)
             total += tl.sum((decoded - target) * (decoded - target), 1)

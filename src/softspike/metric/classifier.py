@@ -11,7 +11,7 @@ from torch.optim import Adam
 from softspike.coder import Loss, Trainable
 from softspike.data import Labels, Rows
 from softspike.encoder import ConvEncoder
-from softspike.schedule import OneCycle
+from softspike.schedule import OneCycle, Time
 from softspike.train import GroupRecipe, Observer, Recipe, train
 
 __all__ = ["AttributeClassifier", "classifier_recipe", "train_classifier"]
@@ -36,7 +36,7 @@ class AttributeClassifier(Trainable):
     def forward(self, x: Tensor) -> Tensor:
         return self.head(self.encoder(x).to(x.dtype))
 
-    def loss(self, x: Tensor, step: int, random: Random | None = None) -> Loss:
+    def loss(self, x: Tensor, step: Time, random: Random | None = None) -> Loss:
         """The mean cross-entropy of all attributes; x holds the pixels and, after them, the attributes."""
         pixels, truth = x[:, : -self.n_attributes], x[:, -self.n_attributes :]
         odds = self(pixels)

@@ -11,7 +11,9 @@ from softspike.objective.evidence import Evidence, Noise, Terms
 
 __all__ = ["BestOf", "BestOfPlain", "MeanOf", "Objective"]
 
-_AT_ONCE = 4  # samples drawn and scored together: few enough for the cache, many enough for a matrix product
+# Samples drawn and scored together: on a CPU few enough for the cache, many enough for a matrix product; on a GPU,
+# where each part costs its launches, as many as hold so many numbers.
+_AT_ONCE, _NUMBERS = 4, 2**28
 
 
 class Objective(ABC):
@@ -68,8 +70,17 @@ class BestOf(Objective):
 
 def draws(evidence: Evidence, n_samples: int, generator: Generator | None = None) -> Iterator[Noise]:
     """The noise of J samples, a few at a time. Random numbers depend on this order, so all objectives share it."""
-    for first in range(0, n_samples, _AT_ONCE):
-        yield evidence.noise(min(_AT_ONCE, n_samples - first), generator)
+    at_once = _at_once(evidence)
+    for first in range(0, n_samples, at_once):
+        yield evidence.noise(min(at_once, n_samples - first), generator)
+
+
+def _at_once(evidence: Evidence) -> int:
+    """How many samples make a part, by the shapes and the device alone."""
+    if not evidence.x.is_cuda:
+        return _AT_ONCE
+    widest = max(evidence.x[0].numel(), evidence.generator.n_components)
+    return max(_NUMBERS // (len(evidence.x) * widest), 1)
 
 
 def _winner(evidence: Evidence, noise: Noise) -> tuple[Noise, Tensor]:

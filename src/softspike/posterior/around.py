@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.distributions import Normal
 
 from softspike.posterior.beliefs import Beliefs, Posterior
+from softspike.schedule import Time
 
 __all__ = ["GaussianAround"]
 
@@ -25,7 +26,7 @@ class GaussianAround(Posterior):
         self._shared = (level,)  # not registered twice: the threshold owns it
         self.log_ratio = nn.Parameter(torch.full((n_components,), float(ratio)).log())
 
-    def forward(self, h: Tensor, step: int | None = None) -> Beliefs:
+    def forward(self, h: Tensor, step: Time | None = None) -> Beliefs:
         scale = self._shared[0].value.detach() * self.log_ratio.clamp(-5.0, 1.0).exp()
         law = Normal(h, scale.expand_as(h), validate_args=False)
         return Beliefs(law, law)

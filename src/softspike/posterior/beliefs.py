@@ -6,6 +6,8 @@ from typing import NamedTuple
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
+from softspike.schedule import Time
+
 __all__ = ["LOG_LIMIT", "Beliefs", "Posterior"]
 
 # Bound on log σ² and log b. It never binds in a healthy run; where γ → 0 nothing else keeps an unused slab finite.
@@ -23,4 +25,4 @@ class Posterior(nn.Module, ABC):
     """h (B, width) → q(s|x); `step` is None once training is over."""
 
     @abstractmethod
-    def forward(self, h: Tensor, step: int | None = None) -> Beliefs: ...
+    def forward(self, h: Tensor, step: Time | None = None) -> Beliefs: ...

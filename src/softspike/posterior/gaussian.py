@@ -4,6 +4,7 @@ from torch import Tensor, nn
 from torch.distributions import Normal
 
 from softspike.posterior.beliefs import LOG_LIMIT, Beliefs, Posterior
+from softspike.schedule import Time
 
 __all__ = ["GaussianPosterior"]
 
@@ -16,7 +17,7 @@ class GaussianPosterior(Posterior):
         self.location = nn.Linear(width, n_components)
         self.log_variance = nn.Linear(width, n_components)
 
-    def forward(self, h: Tensor, step: int | None = None) -> Beliefs:
+    def forward(self, h: Tensor, step: Time | None = None) -> Beliefs:
         law = Normal(
             self.location(h), (0.5 * self.log_variance(h).clamp(-LOG_LIMIT, LOG_LIMIT)).exp(), validate_args=False
         )

@@ -4,7 +4,7 @@ from torch import Tensor, nn
 from torch.distributions import Laplace
 
 from softspike.posterior.beliefs import LOG_LIMIT, Beliefs, Posterior
-from softspike.schedule import Constant, Schedule
+from softspike.schedule import Constant, Schedule, Time
 
 __all__ = ["LaplacePosterior"]
 
@@ -18,7 +18,7 @@ class LaplacePosterior(Posterior):
         self.log_scale = nn.Linear(width, n_components)
         self.warm_up = warm_up
 
-    def forward(self, h: Tensor, step: int | None = None) -> Beliefs:
+    def forward(self, h: Tensor, step: Time | None = None) -> Beliefs:
         location, scale = self.location(h), self.log_scale(h).clamp(-LOG_LIMIT, LOG_LIMIT).exp()
         settled = Laplace(location, scale, validate_args=False)
         if step is None:

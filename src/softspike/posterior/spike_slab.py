@@ -10,7 +10,7 @@ from torch.nn.functional import logsigmoid
 
 from softspike.posterior.beliefs import LOG_LIMIT, Beliefs, Posterior
 from softspike.posterior.noise import draw, noise, place
-from softspike.schedule import Constant, Schedule
+from softspike.schedule import Constant, Schedule, Time
 
 __all__ = ["SpikeSlab", "SpikeSlabPosterior", "log_of_rate", "logit_of_rate"]
 
@@ -114,7 +114,7 @@ class SpikeSlabPosterior(Posterior):
         self.spike = nn.Linear(width, n_components)
         self.warm_up, self.temperature, self.read_spike = warm_up, temperature, read_spike
 
-    def forward(self, h: Tensor, step: int | None = None) -> Beliefs:
+    def forward(self, h: Tensor, step: Time | None = None) -> Beliefs:
         location, scale, raw = (
             self.location(h),
             (0.5 * self.log_variance(h).clamp(-LOG_LIMIT, LOG_LIMIT)).exp(),

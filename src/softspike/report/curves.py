@@ -30,7 +30,13 @@ class _Quantity(NamedTuple):
 
 _QUANTITIES = (
     _Quantity("total", "Loss", "loss", "What training minimises, of the batch at hand."),
-    _Quantity("misfit", "Unexplained variance", "(x − x̂)²", "Mean over batch and features; 1 is coding nothing.", True),
+    _Quantity(
+        "misfit",
+        "Reconstruction error",
+        "(x − x̂)²",
+        "Mean over the batch; of standardised data 1 is coding nothing.",
+        True,
+    ),
     _Quantity("kl", "Divergence", "nats", "KL of the posterior from the prior, summed over components.", True),
     _Quantity("active", "Active components", "count", "Mean count in the batch, during training."),
     _Quantity("level", "Threshold level", "λ", "Below it a feature is exactly zero."),

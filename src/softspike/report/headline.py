@@ -9,6 +9,12 @@ from softspike.report.record import Record
 __all__ = ["Bar", "Headline", "headlines"]
 
 
+_WHY_NONE = (
+    "Measured on inputs that the model draws itself, so that their codes are known; of the methods only hard-gaussian "
+    "can, with a dictionary."
+)
+
+
 class Bar(NamedTuple):
     """One line of a small comparison."""
 
@@ -40,14 +46,14 @@ def _explained(record: Record) -> Headline:
     assert figures is not None
     summary, rivals = figures
     own = summary.explained_variance
-    bars = [Bar("this run", own, f"{own:.3f}", own=True)]
+    bars = [Bar("this run", own, _three(own), own=True)]
     if rivals.omp is not None:
         bars.append(Bar("OMP, same dictionary", rivals.omp, f"{rivals.omp:.3f}"))
     bars.append(Bar(f"{max(round(summary.active), 1)} principal components", rivals.pca, f"{rivals.pca:.3f}"))
     bars.append(Bar("coding nothing (z = 0)", 0.0, "0"))
-    here = "" if rivals.own is None else f", where this run reaches {rivals.own:.3f}"
+    here = "" if rivals.own is None else f", where this run reaches {_three(rivals.own)}"
     judge = f"The others with the same mean count, on {rivals.n_samples:,} of {summary.n_samples:,} inputs{here}."
-    return Headline("explained", "Explained variance", f"{own:.3f}", judge, tuple(bars), own)
+    return Headline("explained", "Explained variance", _three(own), judge, tuple(bars), own)
 
 
 def _active(record: Record) -> Headline:
@@ -76,7 +82,7 @@ def _calibration(record: Record) -> Headline:
     found = record.measured.findings.calibration if record.measured else None
     title = "Calibration error"
     if found is None:
-        why = "This method gives no law of its codes." if record.measured else "Not measured: no data was given."
+        why = _WHY_NONE if record.measured else "Not measured: no data was given."
         return Headline("calibration", title, "none", why)
     doubt = "" if math.isnan(found.error_in_doubt) else f" {found.error_in_doubt:.3f} where in doubt (1–99\u00a0%)."
     cover = "" if math.isnan(found.coverage) else f" 90\u00a0% intervals cover {100 * found.coverage:.0f}\u00a0%."
@@ -84,3 +90,8 @@ def _calibration(record: Record) -> Headline:
         f"Stated probability against what happened, on {found.n_samples:,} inputs drawn from the model; 0 is perfect."
     )
     return Headline("calibration", title, f"{found.error:.3f}", judge + doubt + cover, score=-found.error)
+
+
+def _three(value: float) -> str:
+    """Three decimals; what rounds to nothing has no sign."""
+    return f"{round(value, 3) + 0.0:.3f}"

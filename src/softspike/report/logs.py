@@ -62,6 +62,11 @@ class Log:
         for file in self.files:
             file.close()
 
+    def begin_again(self, fresh: "Log") -> None:
+        """Go on as another log of the same run does, one that was opened at an earlier step."""
+        self.close()
+        self.append, self.files, self.begun = fresh.append, fresh.files, fresh.begun
+
 
 class CsvFile:
     """metrics.csv: a header, then a row per logged step. A resumed run's earlier rows are written again."""

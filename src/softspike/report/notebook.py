@@ -15,12 +15,19 @@ __all__ = ["coder_html"]
 _MOST_ATOMS, _WIDTH = 400, 560
 
 
-def coder_html(name: str, line: str, components: np.ndarray, parameters: Mapping[str, Any]) -> str:
+def coder_html(
+    name: str,
+    line: str,
+    components: np.ndarray,
+    parameters: Mapping[str, Any],
+    image_shape: tuple[int, ...] | None = None,
+) -> str:
     """HTML that stands alone in an output cell; all text in it is escaped. The picture shows at most 400 atoms."""
     from PIL import Image
 
     order = dictionary_order(components)[:_MOST_ATOMS]
-    picture = mosaic(components[order], picture_shape(components.shape[1]))
+    shape = picture_shape(components.shape[1], image_shape)
+    picture = mosaic(components[order], shape, gap=int(shape[0] > 1))  # rows of a map touch
     image = Image.fromarray(np.rint(255 * picture.clip(0, 1)).astype(np.uint8))
     buffer = io.BytesIO()
     image.save(buffer, "PNG")

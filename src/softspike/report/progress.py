@@ -12,15 +12,19 @@ __all__ = ["PlainLines", "ProgressBar", "components_of", "decoding_shown", "prog
 
 
 @contextmanager
-def progress_shown(verbose: bool | None) -> Iterator[list[Observer]]:
-    """The observer that suits the place: a bar on a terminal, lines if asked for elsewhere, otherwise nothing."""
+def progress_shown(verbose: bool | None, centred: bool = False, n_steps: int | None = None) -> Iterator[list[Observer]]:
+    """The observer that suits the place: a bar on a terminal, lines if asked for elsewhere, otherwise nothing.
+
+    Data that is `centred` and scaled has the variance 1, so what is explained of it is 1 − misfit; of other data the
+    error itself is shown. `n_steps`, where they are known before the first of them is logged.
+    """
     terminal = sys.stderr.isatty()
     if verbose is False or (verbose is None and not terminal):
         yield []
     elif not terminal:
-        yield [PlainLines()]
+        yield [PlainLines(centred=centred)]
     else:
-        bar = ProgressBar()
+        bar = ProgressBar(centred, n_steps)
         try:
             yield [bar]
         finally:
@@ -49,24 +53,24 @@ def components_of(progress: Progress) -> int:
     return 1 if generator is None else int(generator.n_components)
 
 
-def figures_of(progress: Progress) -> str:
-    """loss · explained · active, of the batch at hand. Standardised data has variance 1: 1 − misfit is explained."""
-    loss = progress.loss
+def figures_of(progress: Progress, centred: bool) -> str:
+    """loss · explained · active, of the batch at hand."""
+    loss, misfit = progress.loss, float(progress.loss.misfit)
     share = float(loss.active) / components_of(progress)
-    explained = 1 - float(loss.misfit)
-    return f"loss {float(loss.total):.4g} · explained {explained:.3f} · active {100 * share:.1f} %"
+    quality = f"explained {1 - misfit:.3f}" if centred else f"error {misfit:.4f}"
+    return f"loss {float(loss.total):.4g} · {quality} · active {100 * share:.1f} %"
 
 
 class ProgressBar:
     """Steps, steps per second, time left and the figures of the batch, on standard error."""
 
-    def __init__(self) -> None:
+    def __init__(self, centred: bool = False, n_steps: int | None = None) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bar
         from rich.table import Column
 
-        self._pace = Pace()
+        self._pace, self._centred = Pace(), centred
         # The bar itself takes what the figures leave: all of it fits into 80 columns.
         self._bar: Any = Bar(
             BarColumn(bar_width=None, table_column=Column(ratio=1)),
@@ -76,14 +80,14 @@ class ProgressBar:
             TextColumn("{task.fields[figures]}", table_column=Column(no_wrap=True)),
             console=Console(stderr=True), expand=True,
         )  # fmt: skip
-        # No total yet: it pulses until the first step is logged.
-        self._task = self._bar.add_task("training", total=None, speed="", figures="")
+        # Without a total it pulses until the first step is logged.
+        self._task = self._bar.add_task("training", total=n_steps, speed="", figures="first steps …")
         self._bar.start()
 
     def logged(self, progress: Progress) -> None:
         rate = self._pace.at(progress.step)
         self._bar.update(
-            self._task, completed=progress.step, total=progress.n_steps, figures=figures_of(progress),
+            self._task, completed=progress.step, total=progress.n_steps, figures=figures_of(progress, self._centred),
             speed=f"{rate:.3g} steps/s" if rate else "",
         )  # fmt: skip
 
@@ -97,15 +101,15 @@ class ProgressBar:
 class PlainLines:
     """One line every few seconds: quiet enough for a log file."""
 
-    def __init__(self, every_seconds: float = 10.0):
-        self._every, self._last, self._pace = every_seconds, time.monotonic(), Pace()
+    def __init__(self, every_seconds: float = 10.0, centred: bool = False):
+        self._every, self._last, self._pace, self._centred = every_seconds, time.monotonic(), Pace(), centred
 
     def logged(self, progress: Progress) -> None:
         now, rate = time.monotonic(), self._pace.at(progress.step)
         if now - self._last >= self._every or progress.step >= progress.n_steps:
             self._last = now
             speed = f"  {rate:.3g} steps/s" if rate else ""
-            figures = figures_of(progress).replace(" · ", "  ")
+            figures = figures_of(progress, self._centred).replace(" · ", "  ")
             print(f"step {progress.step}/{progress.n_steps}  {figures}{speed}", file=sys.stderr, flush=True)
 
     def saved(self, progress: Progress) -> None: ...
@@ -142,6 +146,14 @@ def decoding_shown() -> Iterator[Callable[[int, int], None] | None]:
     from rich.progress import Progress as Bar
 
     columns = (TextColumn("decoding images, once"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("decoding", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    bar = Bar(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task("decoding", total=None)
+
+    def decoded(done: int, total: int) -> None:
+        bar.start()  # not before: most data has nothing to decode
+        bar.update(task, completed=done, total=total)
+
+    try:
+        yield decoded
+    finally:
+        bar.stop()

@@ -61,7 +61,13 @@ class Record:
     @property
     def seconds(self) -> float | None:
         """How long training took."""
-        return float(self.log[-1]["seconds"]) if self.log and "seconds" in self.log[-1] else None
+        return seconds_of(self.log)
+
+
+def seconds_of(log: Sequence[Mapping[str, Any]]) -> float | None:
+    """The time of the last line, where it has one."""
+    seconds = log[-1].get("seconds") if log else None
+    return None if seconds is None or not math.isfinite(seconds) else float(seconds)
 
 
 def stored_figures(summary: Mapping[str, Any] | None) -> Figures | None:
@@ -71,6 +77,8 @@ def stored_figures(summary: Mapping[str, Any] | None) -> Figures | None:
         # Figures that an older version did not write are unknown, not a reason to show none.
         own = {name: summary.get(name, math.nan) for name in Summary._fields} if summary else {}
         known = {name: rivals[name] for name in Baselines._fields if name in rivals}
+        if not all(isinstance(value, int | float) for value in [*own.values(), *known.values()]):
+            return None
         return Figures(Summary(**own), Baselines(**known)) if summary and "active" in summary else None
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ValueError):
         return None

@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,54 +33,83 @@ of the paper's text. This page was written by `softspike reproduce page` from th
 
 
 def write_page(results: Sequence[Path], page: Path) -> None:
-    """Markdown at `page`; beside it, under its name, the pictures and all measured figures as JSON."""
-    store = Store(results[0], others=results[1:])
-    setting = _setting(results)
-    seeds = _seeds(store)
-    scope = Scope(setting, _variants(store), seeds, list(METHODS.values()), list(SAMPLINGS.values()))
+    """Markdown at `page`; beside it, under its name, the pictures and all measured figures as JSON.
+
+    Folders of the longest schedule make up the page. Shorter runs follow in parts of their own, for the tables and
+    figures that were asked of them: a short run beside a long one would say nothing of what differs between them.
+    """
+    studies = _by_length(results)
     page.parent.mkdir(parents=True, exist_ok=True)
-    averaged = (
-        f"Means are over the seeds {', '.join(map(str, seeds))}; ± is their standard deviation.\n" if seeds else ""
-    )
-    parts = [_HEAD.format(label=setting.label, seeds=averaged)]
-    parts += [_part(experiment, scope, store, page) for experiment in EXPERIMENTS.values()]
-    parts.append("## How it was run\n\n" + markdown(_runs(store)))
+    longest = studies[0]
+    averaged = f"Means are over the seeds {', '.join(map(str, longest.seeds))}; ± is their standard deviation.\n"
+    parts = [_HEAD.format(label=longest.setting.label, seeds=averaged if longest.seeds else "")]
+    parts += [_part(experiment, longest, page) for experiment in EXPERIMENTS.values()]
+    for study in studies[1:]:
+        parts += [_part(experiment, study, page, study.suffix) for experiment in study.asked()]
+    parts.append("## How it was run\n\n" + markdown(_runs([study.store for study in studies])))
     write_atomically(page, "\n".join(parts).encode())
-    for kind in filter(store.measured, _kinds()):
-        content = json.dumps(store.measured(kind), indent=1, ensure_ascii=False)
-        write_atomically(page.with_name(f"{page.stem}-{kind}.json"), content.encode() + b"\n")
+    for study in studies:
+        suffix = "" if study is longest else study.suffix
+        for kind in filter(study.store.measured, _kinds()):
+            content = json.dumps(study.store.measured(kind), indent=1, ensure_ascii=False)
+            write_atomically(page.with_name(f"{page.stem}-{kind}{suffix}.json"), content.encode() + b"\n")
     print(f"wrote {page}, its pictures and its figures as JSON")
 
 
-def _part(experiment: Experiment, scope: Scope, store: Store, page: Path) -> str:
+@dataclass(frozen=True)
+class _Study:
+    """Folders of one schedule."""
+
+    folders: Sequence[Path]
+    setting: Setting
+
+    @property
+    def store(self) -> Store:
+        return Store(self.folders[0], others=self.folders[1:])
+
+    @property
+    def suffix(self) -> str:
+        return f"-{self.setting.study.n_steps}"
+
+    @property
+    def seeds(self) -> list[int]:
+        """In the order in which they were first measured."""
+        names = [name for kind in _kinds() for name in self.store.measured(kind)]
+        return list(dict.fromkeys(int(found[1]) for name in names if (found := re.search(r"\.s(\d+)$", name))))
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.setting, _variants(self.store), self.seeds, list(METHODS.values()), list(SAMPLINGS.values()))
+
+    def asked(self) -> list[Experiment]:
+        """The experiments that a folder holds the table of."""
+        return [e for e in EXPERIMENTS.values() if any((path / f"{e.name}.json").exists() for path in self.folders)]
+
+
+def _by_length(results: Sequence[Path]) -> list[_Study]:
+    """The longest schedule first."""
+    configs = {path: Store(path).out.config() for path in results}
+    if len({config["quick"] for config in configs.values()}) > 1:
+        raise ValueError(f"{', '.join(map(str, results))} mix quick and full results; give folders of one kind")
+    usual = settings.QUICK if configs[results[0]]["quick"] else settings.FULL
+    lengths = sorted({config["steps"] for config in configs.values()}, reverse=True)
+    return [_Study([p for p in results if configs[p]["steps"] == n], usual.with_steps(n)) for n in lengths]
+
+
+def _part(experiment: Experiment, study: _Study, page: Path, suffix: str = "") -> str:
+    scope, store = study.scope, study.store
     rows = rows_of(experiment.cells(scope), store.measured(experiment.kind))
-    head = f"## {experiment.title}\n\n"
+    head = f"## {experiment.title}{f', {study.setting.study.n_steps:,} steps' if suffix else ''}\n\n"
     if not rows:
         return f"{head}Not measured yet: `softspike reproduce {experiment.name} --data IMAGES.mat -o OUT`.\n"
     atoms = store.dictionaries()
     report = experiment.report(rows, scope.setting, atoms)
-    picture = page.with_name(f"{page.stem}-{experiment.name}.png")
+    picture = page.with_name(f"{page.stem}-{experiment.name}{suffix}.png")
     drawn = experiment.draw(experiment.pictured(rows), scope.setting, picture, atoms)
     findings = "".join(f"- {sentence}\n" for sentence in report.findings)
     width = "100%" if len(drawn) == 1 else "400"
     pictures = "\n".join(f'<img src="{p.relative_to(page.parent)}" alt="{p.stem}" width="{width}">' for p in drawn)
     return "\n".join([head + findings, *(markdown(grid) for grid in report.grids), pictures, ""])
-
-
-def _setting(results: Sequence[Path]) -> Setting:
-    """That of the folders; where they differ in length, the longest."""
-    configs = [Store(path).out.config() for path in results]
-    if len({config["quick"] for config in configs}) > 1:
-        raise ValueError(f"{', '.join(map(str, results))} mix quick and full results; give folders of one kind")
-    return (settings.QUICK if configs[0]["quick"] else settings.FULL).with_steps(
-        max(config["steps"] for config in configs)
-    )
-
-
-def _seeds(store: Store) -> list[int]:
-    """In the order in which they were first measured."""
-    names = [name for kind in _kinds() for name in store.measured(kind)]
-    return list(dict.fromkeys(int(found[1]) for name in names if (found := re.search(r"\.s(\d+)$", name))))
 
 
 def _variants(store: Store) -> list[Variant]:
@@ -93,13 +123,10 @@ def _kinds() -> list[str]:
     return list(dict.fromkeys(experiment.kind for experiment in EXPERIMENTS.values()))
 
 
-def _runs(store: Store) -> Grid:
+def _runs(stores: Sequence[Store]) -> Grid:
     """Which command trained how many cells, where, from which commit, and how long it took."""
-    cells: dict[str, Mapping[str, Any]] = {}
-    for kind in _kinds():
-        cells |= {name: record["training"] for name, record in store.measured(kind).items()}
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for story in cells.values():
+    for story in _stories(stores):
         where = story["commit"] or "–", story["device"], f"torch {story['torch']}"
         key = story["command"], *where, f"{story['steps']:,}"
         groups.setdefault(key, []).append(story)
@@ -109,3 +136,12 @@ def _runs(store: Store) -> Grid:
         lines.append([f"`{command}`", *others, str(len(stories)), f"{minutes:.1f}"])
     columns = ["command", "commit", "device", "with", "steps", "cells trained", "minutes of training"]
     return Grid("Training", columns, lines, ["Cells are shared between the tables and trained once."])
+
+
+def _stories(stores: Sequence[Store]) -> Iterator[Mapping[str, Any]]:
+    """How each cell was trained, once."""
+    for store in stores:
+        cells: dict[str, Mapping[str, Any]] = {}
+        for kind in _kinds():
+            cells |= {name: record["training"] for name, record in store.measured(kind).items()}
+        yield from cells.values()

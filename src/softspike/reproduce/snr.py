@@ -33,7 +33,7 @@ class GradientSnr(Experiment):
     def cells(self, scope: Scope) -> list[Cell]:
         found: dict[str, Cell] = {}
         for variant in scope.variants:
-            for name in _METHODS:
+            for name in [m.name for m in scope.methods if m.name in _METHODS]:
                 for n_samples in (1, scope.setting.many_samples):
                     for seed in scope.seeds:
                         cell = Cell(METHODS[name], BEST, n_samples, variant, seed)

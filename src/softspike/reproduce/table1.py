@@ -5,14 +5,14 @@ from pathlib import Path
 
 from softspike.report.grid import Grid
 from softspike.reproduce import table1_figure
-from softspike.reproduce.cell import BEST, FISTA, Cell
+from softspike.reproduce.cell import BEST, FISTA, SINGLE_SWITCHES, Cell
 from softspike.reproduce.experiment import Atoms, Experiment, Report, Scope, variants_of
 from softspike.reproduce.paper import TABLE1
 from softspike.reproduce.rows import Measured, off_by, short, shorter_runs
 from softspike.reproduce.setting import Setting
 from softspike.reproduce.verdict import verdicts
 
-__all__ = ["Table1", "published_grid", "right_grid"]
+__all__ = ["Table1", "published_grid", "right_grid", "switch_grid"]
 
 # Explained variance (active count), and other columns with the figure they show and its digits.
 _RATES = {"one sample": "one_sample", "best of J": "best_sample", "without noise": "deterministic"}
@@ -56,11 +56,15 @@ class Table1(Experiment):
         return list(found.values())
 
     def report(self, rows: Sequence[Measured], setting: Setting, atoms: Atoms) -> Report:
+        switched = [row for row in rows if row.cell.variant.name in SINGLE_SWITCHES and row.cell.method.departs]
+        whole = [row for row in rows if row.cell.variant.name not in SINGLE_SWITCHES]
         grids = []
-        for variant in variants_of(rows):
-            own = [row for row in rows if row.cell.variant.name == variant.name]
+        for variant in variants_of(whole):
+            own = [row for row in whole if row.cell.variant.name == variant.name]
             grids += [right_grid(own, variant.title), published_grid(own, variant.title, setting)]
-        return Report(grids, verdicts(rows) if setting.paper_like else [])
+        if switched:
+            grids.append(switch_grid(switched, whole, setting))
+        return Report(grids, verdicts(whole) if setting.paper_like else [])
 
     def draw(self, rows: Sequence[Measured], setting: Setting, path: Path, atoms: Atoms) -> list[Path]:
         table1_figure.draw(rows, setting, path)
@@ -89,6 +93,17 @@ def published_grid(rows: Sequence[Measured], whose: str, setting: Setting) -> Gr
     notes = [_PUBLISHED_NOTE, diverged, shorter_runs(rows)]
     title = f"As published ({whose})"
     return Grid(title, _PUBLISHED, [_published_row(row, setting) for row in rows], notes)
+
+
+def switch_grid(switched: Sequence[Measured], whole: Sequence[Measured], setting: Setting) -> Grid:
+    """The scripts' conventions with one switch set as the paper says, between the scripts' own and the paper's."""
+    lines = []
+    for method, n_samples in dict.fromkeys((row.cell.method, row.cell.n_samples) for row in switched):
+        for row in [*whole, *switched]:
+            if (row.cell.method, row.cell.n_samples) == (method, n_samples):
+                title, samples, *figures = _published_row(row, setting)
+                lines.append([title, row.cell.variant.title, samples, *figures])
+    return Grid("One switch at a time", ["method", "conventions", *_PUBLISHED[1:]], lines, [])
 
 
 def _published_row(row: Measured, setting: Setting) -> list[str]:

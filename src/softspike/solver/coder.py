@@ -5,7 +5,7 @@ from torch import Generator, Tensor
 
 from softspike.coder import Coder, Loss
 from softspike.generator import LinearGenerator
-from softspike.schedule import Constant, Schedule
+from softspike.schedule import Constant, Schedule, Time
 from softspike.solver.lasso import lasso
 
 __all__ = ["FistaCoder"]
@@ -39,7 +39,7 @@ class FistaCoder(Coder):
             max_iterations=self.max_iterations, positive=self.positive,
         ).codes  # fmt: skip
 
-    def loss(self, x: Tensor, step: int, random: Generator | None = None) -> Loss:
+    def loss(self, x: Tensor, step: Time, random: Generator | None = None) -> Loss:
         """mean over features of (x − Az)² plus the penalty on A, z solved for and held fixed."""
         z = self.solve(x, self.warm_up(step) * self.penalty)
         misfit = (x - self.generator(z)).square().mean()

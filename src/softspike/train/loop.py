@@ -1,19 +1,21 @@
 """7  The only loop."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 import torch
-from torch import Generator, Tensor, nn
+from torch import Tensor
 from torch.optim import Optimizer
 
 from softspike.coder import Loss, Trainable
 from softspike.data import Rows
+from softspike.train.captured import CapturedStep, capturable
 from softspike.train.interrupt import Interrupted
-from softspike.train.order import batch_rows, step_random
+from softspike.train.order import batch_rows
 from softspike.train.precision import FullPrecision, Precision
 from softspike.train.recipe import Recipe
+from softspike.train.step import Step
 from softspike.train.team import Alone, Team
 
 __all__ = ["Diverged", "Observer", "Progress", "train"]
@@ -48,7 +50,7 @@ class Diverged(RuntimeError):
     def __init__(self, step: int, cause: str, left: str = ""):
         remedy = "lower the learning rate (a new run, in another folder) or check the data's scale"
         super().__init__("; ".join(filter(None, [f"training diverged at step {step}: {cause}", left, remedy])))
-        self.step, self.cause = step, cause
+        self.step, self.cause, self.left = step, cause, left
 
 
 def train(
@@ -64,35 +66,26 @@ def train(
     stop: Callable[[], bool] = lambda: False,
     precision: Precision = FullPrecision(),
     team: Team = Alone(),
+    captured: bool = False,
 ) -> Optimizer:
     """Run steps start … n_steps. The same coder, rows, recipe and seed give the same weights, bit for bit, on a CPU.
 
-    `stop` is asked after every step; where it says yes, the step is saved and `Interrupted` raised.
+    `stop` is asked after every step; where it says yes, the step is saved and `Interrupted` raised. With `captured`,
+    steps on a GPU are recorded once and replayed (`CapturedStep`), where they can be.
     """
     device = torch.device(device)
     optimizer = optimizer if optimizer is not None else recipe.build(coder.parameter_groups())
-    parameters = [p for group in optimizer.param_groups for p in group["params"]]
-    steered = _others(coder.parameters(), parameters)  # by the coder itself
-    kept = [*coder.buffers(), *(parameter.data for parameter in steered)]
+    one = Step(coder, optimizer, recipe, seed, device, precision, team)
+    kept = [*coder.buffers(), *(parameter.data for parameter in one.steered)]
+    take = CapturedStep(one) if captured and capturable(one) else one
     unchecked: list[Tensor] = []  # losses since the last check, left on the device
     with team.joined(coder), _training(coder, device):
         for step in range(start, recipe.n_steps):
             chosen = team.share(batch_rows(seed, step, len(rows), recipe.batch_size))
             x = recipe.augment(rows.take(chosen).to(device, non_blocking=True), seed, step, team)
-            recipe.set_rates(optimizer, step)
-            with precision.lowered(device):
-                loss = _loss(coder, x, step, step_random(seed, step, device, team.rank))
-            optimizer.zero_grad(set_to_none=True)
-            precision.backward(loss.total)
-            team.average_gradients(coder.parameters())
-            precision.unscale(optimizer, steered)
-            coder.before_step()
-            if recipe.clip_norm is not None:
-                nn.utils.clip_grad_norm_(parameters, recipe.clip_norm)
-            precision.step(optimizer)
+            loss = _taken(take, x, step)
             coder.after_step(step)
             team.follow(kept)
-            loss = Loss(*(value.detach() for value in loss))
             unchecked.append(loss.total)
 
             done, last, stopping = step + 1, step + 1 == recipe.n_steps, team.agree(stop())
@@ -120,12 +113,6 @@ def _training(coder: Trainable, device: torch.device) -> Iterator[None]:
         torch.backends.cudnn.benchmark = before
 
 
-def _others(parameters: Iterable[nn.Parameter], optimised: list[nn.Parameter]) -> list[nn.Parameter]:
-    """Those that no optimiser moves."""
-    own = {id(parameter) for parameter in optimised}
-    return [parameter for parameter in parameters if id(parameter) not in own]
-
-
 def _tell(observers: Sequence[Observer], progress: Progress, logging: bool, saving: bool) -> None:
     for observer in observers:
         if logging:
@@ -134,9 +121,9 @@ def _tell(observers: Sequence[Observer], progress: Progress, logging: bool, savi
             observer.saved(progress)
 
 
-def _loss(coder: Trainable, x: Tensor, step: int, random: Generator) -> Loss:
+def _taken(take: Step | CapturedStep, x: Tensor, step: int) -> Loss:
     try:
-        return coder.loss(x, step, random)
+        return take(x, step)
     except torch.linalg.LinAlgError as error:  # a solver met weights that are no longer finite
         raise Diverged(step + 1, f"the loss is not finite ({str(error).splitlines()[0]})") from error
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 import torch
 from torch import Generator, Tensor
 
-__all__ = ["batch_rows", "epoch_order", "noise_key", "step_flips", "step_random"]
+__all__ = ["batch_rows", "epoch_order", "noise_key", "step_flips", "step_random", "step_seed"]
 
 
 def _mix(*numbers: int) -> int:
@@ -15,9 +15,14 @@ def _mix(*numbers: int) -> int:
     return int.from_bytes(digest, "little") >> 1
 
 
+def step_seed(seed: int, step: int, rank: int = 0) -> int:
+    """The seed of one training step, on one of several processes."""
+    return _mix(seed, 1, step, rank) if rank else _mix(seed, 1, step)
+
+
 def step_random(seed: int, step: int, device: torch.device | str = "cpu", rank: int = 0) -> Generator:
     """The random generator of one training step, on one of several processes."""
-    return Generator(device=device).manual_seed(_mix(seed, 1, step, rank) if rank else _mix(seed, 1, step))
+    return Generator(device=device).manual_seed(step_seed(seed, step, rank))
 
 
 def step_flips(seed: int, step: int, n_rows: int) -> Tensor:

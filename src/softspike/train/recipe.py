@@ -1,13 +1,13 @@
 """How a coder is trained: steps, batch, optimiser, and a learning-rate schedule per parameter group."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torch import nn
 from torch.optim import Optimizer
 
-from softspike.schedule import Schedule
+from softspike.schedule import Scaled, Schedule
 from softspike.train.augment import AsItIs, Augmentation
 
 __all__ = ["GroupRecipe", "Recipe"]
@@ -42,6 +42,11 @@ class Recipe:
             if parameters.get(name)
         ]
         return self.optimizer(groups, lr=0.0)
+
+    def slowed(self, factor: float) -> "Recipe":
+        """The same with all learning rates multiplied by a factor."""
+        groups = {name: replace(group, rate=Scaled(group.rate, factor)) for name, group in self.groups.items()}
+        return replace(self, groups=groups)
 
     def set_rates(self, optimizer: Optimizer, step: int) -> None:
         for group in optimizer.param_groups:

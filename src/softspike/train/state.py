@@ -23,10 +23,9 @@ def unpack(tensors: dict[str, Tensor], coder: nn.Module, optimizer: Optimizer) -
     state: dict[int, dict[str, Tensor]] = {}
     for name, value in _below(tensors, "optimizer.").items():
         number, key = name.split(".", 1)
-        state.setdefault(int(number), {})[key] = value
-    if state:
-        optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
-        _lay_out(optimizer)
+        state.setdefault(int(number), {})[key] = value.clone()  # the optimiser keeps what it is given and works on it
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+    _lay_out(optimizer)
 
 
 def _lay_out(optimizer: Optimizer) -> None:

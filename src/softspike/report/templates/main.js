@@ -129,11 +129,12 @@ function whenSeen(element, draw) {
   });
 }
 
-// Few atoms are shown large, many small.
+// Few atoms are shown large, many small; all of them larger where the screen is wide.
 function firstSize(run) {
   const n = page.runs[run].atoms;
+  const room = Math.min(Math.max(innerWidth / 1280, 1), 1.6);
   if (kindOf(run) === "bars") return n > 1024 ? 60 : 96;
-  return n <= 64 ? 92 : n <= 160 ? 64 : n <= 600 ? 44 : 32;
+  return Math.round(room * (n <= 64 ? 92 : n <= 160 ? 64 : n <= 600 ? 44 : 32));
 }
 
 function resize(width) {

@@ -55,6 +55,9 @@ class Step:
 
     def __post_init__(self) -> None:
         self.aside = Aside(self.data.device)
+        atoms = self.replicas.atoms
+        # Samples are only compared with one another: half the bits tell the best of them as well.
+        self.scoring_atoms = atoms if self.precision == "ieee" else atoms.bfloat16()
 
     def __call__(self, clock: Tensor) -> None:
         r = self.replicas
@@ -96,7 +99,7 @@ class Step:
         x, atoms, codes, errors, totals = r.x[mine], r.atoms[mine], r.codes[mine], r.errors[mine], r.totals[mine]
         won = (codes, r.noises[mine], f.extras, f.shapes)
         if f.most_samples > 1:
-            score_samples(f.law, f.heads, atoms, x, f.scores, f.settings, time, self.precision)
+            score_samples(f.law, f.heads, self.scoring_atoms[mine], x, f.scores, f.settings, time, self.precision)
         redraw_winners(f.law, f.heads, f.scores, *won, f.settings, time, totals)
         decoding_error(codes, atoms, x, errors, totals, precision=self.precision)
         slopes_at_heads(f.law, f.heads, atoms, errors, *won, f.settings, time, totals, self.precision)
@@ -117,3 +120,5 @@ class Step:
             r.errors, r.codes, r.atoms, self.rates.values[-1], clock, scale=2 / (n_features * n_rows),
             decay=4 * kappa / n_features, precision=self.precision,
         )  # fmt: skip
+        if self.scoring_atoms is not r.atoms:
+            self.scoring_atoms.copy_(r.atoms)

@@ -1,0 +1,92 @@
+"""A training step as one launch: on a GPU the host no longer sets the pace."""
+
+import warnings
+
+import torch
+from torch import Generator, Tensor
+
+from softspike.coder import Loss
+from softspike.train.order import step_seed
+from softspike.train.precision import Float16
+from softspike.train.step import Step
+from softspike.train.team import Alone
+
+__all__ = ["CapturedStep", "capturable"]
+
+_WARM_UP = 3  # steps launched one kernel at a time: libraries choose algorithms and optimisers make their state
+
+
+def capturable(step: Step) -> bool:
+    """Whether the step can be one launch: on one GPU, and in a precision that never asks the host."""
+    optimizers = (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW)
+    return (
+        step.device.type == "cuda"
+        and isinstance(step.team, Alone)
+        and not isinstance(step.precision, Float16)
+        and type(step.optimizer) in optimizers
+    )
+
+
+class CapturedStep:
+    """The same step as `Step`, recorded once as a CUDA graph and replayed.
+
+    What changes from step to step is read from the device: the batch, the time, the learning rates, and the seed of the
+    random numbers, so that replayed steps draw what single ones would. Where recording fails, a warning says why and
+    steps go on one kernel at a time.
+    """
+
+    def __init__(self, step: Step):
+        self.step, self.done = step, 0
+        self.graph: torch.cuda.CUDAGraph | None = None
+        self.given_up = False
+        self.time = torch.zeros((), dtype=torch.float64, device=step.device)
+        self.random = Generator(device=step.device)
+        for group in step.optimizer.param_groups:
+            group["lr"] = torch.tensor(float(group["lr"]), device=step.device)
+            group |= {"fused": True, "foreach": False}  # one kernel for all, which reads its rate from the device
+
+    def __call__(self, x: Tensor, number: int) -> Loss:
+        self._prepare(x, number)
+        if self.graph is None and self.done >= _WARM_UP and not self.given_up:
+            self._record()
+        if self.graph is not None:
+            self.graph.replay()
+        else:
+            self._aside()
+        self.done += 1
+        return Loss(*self.losses.clone().unbind())
+
+    def _prepare(self, x: Tensor, number: int) -> None:
+        step = self.step
+        for group in step.optimizer.param_groups:
+            group["lr"].fill_(step.recipe.groups[group["name"]].rate(number))
+        self.time.fill_(number)
+        self.number = number
+        self.random.manual_seed(step_seed(step.seed, number))
+        if self.done == 0:
+            self.x = torch.empty_like(x)
+        self.x.copy_(x)
+
+    def _aside(self) -> None:
+        """Kernel by kernel, on a stream of its own: gradients that were made elsewhere could not be recorded."""
+        stream = torch.cuda.Stream(self.step.device)
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            loss = self.step.descend(self.x, self.number, self.random)
+            self.losses = torch.stack([value.float() for value in loss])
+        torch.cuda.current_stream().wait_stream(stream)
+
+    def _record(self) -> None:
+        graph = torch.cuda.CUDAGraph()
+        graph.register_generator_state(self.random)
+        try:
+            with torch.cuda.graph(graph):
+                loss = self.step.descend(self.x, self.time, self.random)
+                self.losses = torch.stack([value.float() for value in loss])
+        except RuntimeError as error:
+            self.given_up = True
+            self.random = Generator(device=self.step.device).manual_seed(step_seed(self.step.seed, self.number))
+            reason = str(error).splitlines()[0]
+            warnings.warn(f"training steps are launched kernel by kernel, several times slower: {reason}", stacklevel=2)
+        else:
+            self.graph = graph

@@ -1,0 +1,147 @@
+"""The disk and the signals turn against a run: it says so in one line, and what was written before stays whole."""
+
+import errno
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import softspike, start
+from small import small_data
+from train.test_resume import wait_for
+
+from softspike.run import RunFolder, RunWarning
+
+WORDS = ["train", "data.npy", "--method", "topk", "--components", 24, "--active", 3]
+NAMESPACE = ["unshare", "--user", "--map-root-user", "--mount"]
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    """Data, and a run of 60 steps that nobody disturbed."""
+    folder = tmp_path_factory.mktemp("faults")
+    np.save(folder / "data.npy", small_data())
+    assert softspike(*WORDS, "--steps", 60, "-o", "whole", "--checkpoint-every", 10, folder=folder).code == 0
+    return folder
+
+
+def model(run):
+    return (run / "model.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_saves_the_step_at_hand(bench, number, code):
+    """And the run goes on from that very step, to the same bits as one with a checkpoint elsewhere."""
+    out = f"signal-{code}"
+    running = start(*WORDS, "--steps", 2000, "-o", out, "--checkpoint-every", 10_000, folder=bench)
+    wait_for(lambda: (bench / out / "metrics.jsonl").exists())
+    os.kill(running.pid, number)
+    outcome = running.wait()
+    assert outcome.code == code
+    step = RunFolder(bench / out).last_checkpoint()[0]
+    hint = f"go on with: softspike train data.npy -o {out} --resume"
+    assert outcome.sentence == f"softspike: interrupted after step {step}, which is saved; {hint}"
+
+
+def is_read(pipe):
+    """Whether someone has opened it for reading; nobody else writes to it."""
+    try:
+        return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK) > 0
+    except OSError:
+        return False
+
+
+def test_a_signal_before_training_is_one_line_too(bench, tmp_path):
+    """Reading takes a while here: the data is a pipe that nobody writes to."""
+    os.mkfifo(tmp_path / "data.idx")
+    running = start("train", "data.idx", "-o", "run", folder=tmp_path)
+    wait_for(lambda: is_read(tmp_path / "data.idx"))
+    os.kill(running.pid, signal.SIGTERM)
+    outcome = running.wait()
+    assert outcome.code == 143
+    assert outcome.sentence == "softspike: interrupted"
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.fixture(scope="module")
+def faults(tmp_path_factory):
+    if subprocess.run([*NAMESPACE, "true"], capture_output=True).returncode:
+        pytest.skip("this system gives no mount namespace to put a small disk in")
+    folder = tmp_path_factory.mktemp("disk")
+    script = [*NAMESPACE, sys.executable, str(Path(__file__).parent / "faulty_disk.py"), str(folder)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
+    done = subprocess.run(script, capture_output=True, text=True, timeout=200, env=environment)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+# fault → what is said when a checkpoint cannot be written, and when the run is resumed before the fault is mended
+STEP = r"cannot write disk/run/checkpoints/step-000000030\.safetensors"
+SAID = {
+    "fill": (STEP + r" \(No space left on device\); make room or choose another place", "cannot write"),
+    "make_read_only": (STEP + r" \(Read-only file system\)", "cannot write"),
+    "vanish": (r"cannot write disk/run/checkpoints \(No such file or directory\)", "is not a run folder"),
+}
+
+
+@pytest.mark.parametrize("fault", SAID)
+def test_a_faulty_disk(faults, fault):
+    found, (said, again) = faults[fault], SAID[fault]
+    assert found["code"] == 1
+    assert len(found["said"]) == 1
+    assert re.search(said, found["said"][0])
+    assert again in found["resumed while broken"][1][-1]
+    assert "\n" not in found["said"][0]
+    if fault == "vanish":
+        assert found["resumed"] == 2  # nothing is left to go on from
+    else:
+        assert "go on with: softspike train data.npy -o disk/run --resume" in found["said"][0]
+        assert found["kept"] == 20
+        assert found["resumed"] == 0
+        assert found["same bits"]
+
+
+def test_a_log_that_cannot_be_appended_to_is_named(tmp_path):
+    (tmp_path / "metrics.jsonl").symlink_to("/dev/full")
+    with pytest.raises(OSError, match=r"cannot write .*metrics\.jsonl \(No space left on device\)") as caught:
+        RunFolder(tmp_path).append_metrics({"step": 1})
+    assert caught.value.__cause__.errno == errno.ENOSPC
+
+
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "empty"])
+def test_a_damaged_checkpoint_is_passed_over_with_a_warning(bench, tmp_path, damage):
+    for name in ("whole", "data.npy"):
+        (shutil.copytree if name == "whole" else shutil.copy)(bench / name, tmp_path / name)
+    run = RunFolder(tmp_path / "whole")
+    (run.path / "model.safetensors").unlink()
+    newest, before = run.checkpoints()
+    content = bytearray(newest.read_bytes())
+    content[len(content) // 2] ^= 1
+    newest.write_bytes({"truncated": content[:-9], "flipped": content, "empty": b""}[damage])
+    with pytest.warns(RunWarning, match=r"step-000000060\.safetensors is damaged .*; the checkpoint before it is used"):
+        assert run.last_checkpoint()[0] == 50
+    outcome = softspike("train", "data.npy", "-o", "whole", "--resume", folder=tmp_path)
+    assert outcome.code == 0
+    told = [line for line in outcome.err.splitlines() if "is damaged" in line]
+    assert len(told) == 1
+    assert told[0].startswith("softspike: whole/checkpoints/step-000000060.safetensors is damaged")
+    assert model(run.path) == model(bench / "whole")
+    assert before.exists()
+
+
+def test_what_a_killed_process_had_begun_is_swept_up(tmp_path):
+    run = RunFolder(tmp_path / "run").create({})
+    run.save_checkpoint(1, {})
+    torn = [run.path / ".config.json.77.tmp", run.path / "checkpoints/.step-000000002.safetensors.77.tmp"]
+    for path in torn:
+        path.write_bytes(b"half")
+    run.unlock()
+    RunFolder(run.path).lock()
+    assert not any(path.exists() for path in torn)
+    assert RunFolder(run.path).last_checkpoint()[0] == 1
