@@ -94,7 +94,7 @@ def test_a_phone_shows_two_runs_side_by_side(pages):
 def test_cards_keep_to_the_margins(pages, width):
     with opened(pages["grey"], viewport={"width": width, "height": 700}) as window:
         main = window.evaluate(
-            "(() => { const m = document.querySelector('.cards').getBoundingClientRect(); return [m.left, m.right]; })()"
+            "(() => { const m = document.querySelector('.cards').getBoundingClientRect(); return [m.left, m.right] })()"
         )
         for card in window.locator(".card, .card .value, .card .bar-row").all():
             box = card.bounding_box()
