@@ -38,7 +38,7 @@ ARROW = [
     ["stream", "inference", "reproduce", "several"],
     ["source"],
     ["estimator"],
-    ["reporting", "listing", "launch", "sweep"],
+    ["reporting", "listing", "launch", "sweeping"],
     ["jobs", "inspecting", "bench"],
     ["cli"],
     ["__main__"],
@@ -80,7 +80,7 @@ def imported_stages(path):
 def test_imports_point_left(path):
     here = stage(path)
     if here == "__init__":  # the door: it names what is to the right of everything, but only when asked
-        assert {name for name, _ in imported_stages(path)} == {"estimator"}
+        assert {name for name, _ in imported_stages(path)} == {"estimator", "sweeping"}
         return
     assert here in RANK, f"{here} has no place in the arrow; give it one in tests/test_imports.py"
     for other, line in imported_stages(path):
@@ -99,8 +99,9 @@ def test_importing_is_cheap(module):
 
 
 def test_the_public_names():
-    assert softspike.__all__ == ["SparseCoder", "__version__"]
+    assert softspike.__all__ == ["SparseCoder", "__version__", "sweep"]
     assert softspike.SparseCoder.__name__ == "SparseCoder"
+    assert softspike.sweep.__name__ == "sweep"
     with pytest.raises(AttributeError, match="no attribute 'DenseCoder'"):
         softspike.DenseCoder  # noqa: B018
 

@@ -7,11 +7,10 @@ import pytest
 import torch
 from small import quick, same_bits, small_data
 
-from softspike import SparseCoder, several
+from softspike import SparseCoder, several, sweep
 from softspike.data import StandardisedRows
 from softspike.fitting import split
 from softspike.methods import build
-from softspike.sweep import sweep
 from softspike.train import train
 
 X = small_data()
@@ -46,7 +45,8 @@ def test_the_best_start_is_kept():
     rows, standardiser = coder.begin(X)
     aside = split(StandardisedRows(rows, standardiser), 24, 0)[1]
     x = aside.take(torch.arange(len(aside)))
-    error = (x - coder.coder_.generator(coder.coder_.code(x))).square().mean()
+    with torch.no_grad():
+        error = (x - coder.coder_.generator(coder.coder_.code(x))).square().mean()
     assert float(error) == pytest.approx(coder.init_errors_.min(), rel=1e-5)
     assert not hasattr(quick().fit(X), "init_errors_")
     assert coder.transform(X).shape == (256, 24)

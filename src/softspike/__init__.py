@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from softspike.estimator import SparseCoder
-    from softspike.sweep import sweep
+    from softspike.sweeping import sweep
 
 __version__ = "0.1.0"
 __all__ = ["SparseCoder", "__version__", "sweep"]
@@ -23,9 +23,9 @@ def __getattr__(name: str) -> Any:
 
         return SparseCoder
     if name == "sweep":
-        import softspike.sweep as module
+        from softspike.sweeping import sweep
 
-        return module.sweep
+        return sweep
     raise AttributeError(f"module 'softspike' has no attribute {name!r}")
 
 

@@ -248,6 +248,19 @@ def test_two_runs_compare(pages):
         assert "best" in window.inner_text("#figures table")
 
 
+@pytest.mark.parametrize("how", ["a click", "the address"])
+def test_a_link_to_a_section_leads_to_it_though_what_is_above_is_drawn_later(pages, how):
+    place = {"viewport": {"width": 1280, "height": 500}, "reduced_motion": "reduce"}
+    with opened(pages["several"], "#curves" if how == "the address" else "", **place) as window:
+        if how == "a click":
+            window.click("nav >> text=Curves")
+        window.wait_for_selector("html[data-drawn]")
+        top = window.eval_on_selector("#curves", "section => section.getBoundingClientRect().top")
+        assert 0 <= top <= 80  # below the bar at the top
+        window.select_option("#run", "1")  # what is open is changed, and the reader stays where he is
+        window.wait_for_function("document.querySelectorAll('#mosaic .tile').length === 40")
+
+
 def test_curves_are_read_off_and_shown_over_time(pages):
     with opened(pages["grey"]) as window:
         chart = window.locator("svg[data-chart='misfit-step']")

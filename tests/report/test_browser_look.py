@@ -81,6 +81,27 @@ def test_nothing_sticks_out_sideways(pages, kind, width):
         window.wait_for_selector("#atom", state="hidden")
 
 
+def test_a_phone_shows_two_runs_side_by_side(pages):
+    """What the rows are about takes no column of its own, and no cell is cut."""
+    with opened(pages["several"], viewport={"width": 360, "height": 700}) as window:
+        cells = [cell.bounding_box() for cell in window.locator("#figures tbody tr:first-child td").all()]
+        assert cells[1]["x"] + cells[1]["width"] <= 360
+        over = "t => t.filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.textContent)"
+        assert window.eval_on_selector_all(".figures td, .figures th, .figures .bar-row", over) == []
+
+
+@pytest.mark.parametrize("width", [320, 360, 480, 1000])
+def test_cards_keep_to_the_margins(pages, width):
+    with opened(pages["grey"], viewport={"width": width, "height": 700}) as window:
+        main = window.evaluate(
+            "(() => { const m = document.querySelector('.cards').getBoundingClientRect(); return [m.left, m.right] })()"
+        )
+        for card in window.locator(".card, .card .value, .card .bar-row").all():
+            box = card.bounding_box()
+            assert box["x"] >= main[0] - 0.5
+            assert box["x"] + box["width"] <= main[1] + 0.5
+
+
 NAMELESS = """() => [...document.querySelectorAll('button, select, input, canvas, svg[role], a')]
   .filter((e) => e.checkVisibility() && !e.getAttribute('aria-label') && !e.textContent.trim())
   .filter((e) => ![...(e.labels || [])].some((label) => label.textContent.trim()))

@@ -7,6 +7,8 @@ from itertools import pairwise
 import pytest
 
 from softspike.report.chart import Chart, Series, draw, number, ticks
+from softspike.report.curves import training_charts
+from softspike.report.record import Record
 
 
 def chart(series, **options):
@@ -83,9 +85,37 @@ def test_long_series_are_thinned_and_keep_their_end():
     assert drawing.lines[0].last == "123"
 
 
-def test_beyond_the_range_runs_along_the_frame():
-    drawing = draw(chart([Series("a", [0, 1, 2], [50.0, 1.0, 0.0])], y_range=(0, 2)))
-    assert drawing.lines[0].points[0][1] == drawing.box[1]
+def test_beyond_the_range_is_cut_off_not_drawn_along_the_frame():
+    drawing = draw(chart([Series("a", [0, 1, 2], [50.0, 1.0, 0.0], marks=True)], y_range=(0, 2)))
+    _, top, _, bottom = drawing.box
+    line = drawing.lines[0]
+    assert line.points[0][1] == pytest.approx(bottom - 25 * (bottom - top), abs=0.1)
+    assert [y for _, y in line.dots] == pytest.approx([(top + bottom) / 2, bottom], abs=0.1)
+
+
+def test_a_value_of_any_size_is_a_number_that_svg_can_hold():
+    line = draw(chart([Series("a", [0, 1, 2], [1e300, -1e300, 0.0])], y_range=(0, 2))).lines[0]
+    assert all(abs(y) < 1e5 for _, y, _, _ in line.points)
+
+
+# a log of so many lines, its loss falling from 68.6 → what may lie beyond the frame
+LOGS = {"short": (4, False), "of a thousand": (1000, True)}
+
+
+@pytest.mark.parametrize("case", LOGS)
+def test_only_the_first_steps_of_a_long_log_lie_beyond_the_frame(case):
+    n, beyond = LOGS[case]
+    loss = [68.6, *(58.0 - 2.0 * i / n for i in range(1, n))]
+    log = [{"step": 50 * i, "seconds": i, "total": y, "active": 6.0 + i / n} for i, y in enumerate(loss)]
+    record = Record("run", {}, log, target_active=8.0)
+    total, active = (drawn.by_step for drawn in training_charts([record]))
+    _, top, _, bottom = total.box
+    heights = [y for _, y, _, _ in total.lines[0].points]
+    assert (heights[0] < top) == beyond == ("The first steps lie beyond the frame." in total.chart.note)
+    assert all(top <= y <= bottom for y in heights[max(1, len(heights) // 10) :])
+    assert len(set(heights)) > 2  # nothing is flat that was not
+    # the line that was asked for has its own place, not the top of the curve
+    assert top <= active.reference < min(y for _, y, _, _ in active.lines[0].points) - 10
 
 
 @pytest.mark.parametrize(

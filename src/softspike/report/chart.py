@@ -14,6 +14,7 @@ __all__ = ["Chart", "Drawing", "Series", "draw", "ticks"]
 WIDTH, HEIGHT = 320, 216
 _LEFT, _RIGHT, _TOP, _BOTTOM = 40, 10, 22, 32
 _MOST_POINTS = 300
+_FAR = 50.0
 
 
 class Series(NamedTuple):
@@ -68,6 +69,8 @@ def draw(chart: Chart) -> Drawing | None:
     xs = [x for _, points in kept for x, _ in points]
     ys = [y for _, points in kept for _, y in points] + ([chart.reference[1]] if chart.reference else [])
     low, high = chart.y_range or (min(ys), max(ys))
+    if chart.reference:
+        low, high = min(low, chart.reference[1]), max(high, chart.reference[1])
     left, right = chart.x_range or (min(xs), max(xs))
     across, up = _Axis(left, right, False), _Axis(low, high, chart.log_y)
     box = (_LEFT, _TOP, WIDTH - _RIGHT, HEIGHT - _BOTTOM)
@@ -76,7 +79,7 @@ def draw(chart: Chart) -> Drawing | None:
         right, down = across.share(x), 1 - up.share(y)
         return round(box[0] + right * (box[2] - box[0]), 1), round(box[1] + down * (box[3] - box[1]), 1)
 
-    lines = [_line(series, points, place) for series, points in kept]
+    lines = [_line(series, points, place, box) for series, points in kept]
     corners = (place(across.low, across.low), place(across.high, across.high)) if chart.diagonal else ()
     return Drawing(
         chart, WIDTH, HEIGHT, box,
@@ -110,7 +113,11 @@ def ticks(low: float, high: float, count: int = 5) -> list[float]:
 
 
 class _Axis:
-    """Values to shares of a length. A flat range is widened, so that its line is in the middle."""
+    """Values to shares of a length, those beyond the range below 0 or above 1; a flat range is widened about its line.
+
+    What lies beyond is left to the template to cut off. SVG numbers are single precision, hence the bound: a line to
+    fifty frames away is upright.
+    """
 
     def __init__(self, low: float, high: float, log: bool):
         if not high > low:
@@ -121,7 +128,7 @@ class _Axis:
     def share(self, value: float) -> float:
         if self.log:
             return (math.log(value) - math.log(self.low)) / (math.log(self.high) - math.log(self.low))
-        return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
+        return min(max((value - self.low) / (self.high - self.low), -_FAR), _FAR)
 
     def ticks(self) -> list[float]:
         if not self.log:
@@ -146,12 +153,16 @@ def _points(series: Series, log: bool) -> list[tuple[float, float]]:
 
 
 def _line(
-    series: Series, points: list[tuple[float, float]], place: Callable[[float, float], tuple[float, float]]
+    series: Series,
+    points: list[tuple[float, float]],
+    place: Callable[[float, float], tuple[float, float]],
+    box: tuple[float, float, float, float],
 ) -> Line:
     placed = [place(x, y) for x, y in points]
     words = [(*at, number(x), number(y)) for at, (x, y) in zip(placed, points, strict=True)]
     alone = series.marks or len(points) == 1
-    return Line(series.name, series.style, _path(placed), placed if alone else [], words, number(points[-1][1]))
+    dots = [(x, y) for x, y in placed if alone and box[0] <= x <= box[2] and box[1] <= y <= box[3]]
+    return Line(series.name, series.style, _path(placed), dots, words, number(points[-1][1]))
 
 
 def _path(points: Sequence[tuple[float, float]]) -> str:

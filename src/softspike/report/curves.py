@@ -9,8 +9,8 @@ from softspike.report.record import Record
 
 __all__ = ["TrainingChart", "result_charts", "training_charts"]
 
-# The first share of the steps may leave a linear chart at the top.
-_SETTLING = 0.05
+# The first share of the steps may leave a linear chart at the top, where the log has at least so many lines.
+_SETTLING, _LONG = 0.05, 100
 
 
 class TrainingChart(NamedTuple):
@@ -115,10 +115,10 @@ def _both(chart: Callable[[str], Chart], records: Sequence[Record]) -> TrainingC
 
 
 def _limits(values: dict[int, list[Any]], note: str) -> tuple[tuple[float, float] | None, str]:
-    """The range of a linear chart: of all that comes after the first steps, where those would dwarf the rest."""
+    """The range of a linear chart: of all that comes after the first steps of long logs, where those would dwarf it."""
     kept = [[y for y in ys if _is_number(y)] for ys in values.values()]
     everything = [y for ys in kept for y in ys]
-    later = [y for ys in kept for y in ys[math.ceil(_SETTLING * len(ys)) :]] or everything
+    later = [y for ys in kept for y in (ys[math.ceil(_SETTLING * len(ys)) :] if len(ys) >= _LONG else ys)]
     low, high = min(later), max(later)
     if max(everything) - min(everything) <= 2 * (high - low) or high == low:
         return None, note

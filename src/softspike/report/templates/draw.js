@@ -76,7 +76,11 @@ function canvasOf(run, label, paint) {
 
 const atomCanvas = (run, atom, flip = 1) => canvasOf(run, `Atom ${atom}`, (rgba, stride) => paintAtom(run, atom, rgba, stride, 0, 0, flip));
 
-// One picture of `count` things side by side, for tiles to show a part of each.
+// Paper does not wait: while this is set nothing pauses, and pictures are encoded on the spot.
+let hurried = false;
+
+// One picture of `count` things side by side, for tiles to show a part of each; painted in slices, so that scrolling
+// stays smooth meanwhile.
 async function makeSprite(run, count, paint) {
   const { width, height } = sizeOf(run);
   const columns = Math.ceil(Math.sqrt(count));
@@ -84,10 +88,16 @@ async function makeSprite(run, count, paint) {
   const canvas = make("canvas", { width: columns * width, height: rows * height });
   const context = canvas.getContext("2d");
   const picture = context.createImageData(canvas.width, canvas.height);
-  for (let i = 0; i < count; i++) paint(i, picture.data, canvas.width, (i % columns) * width, Math.floor(i / columns) * height);
+  let begun = performance.now();
+  for (let i = 0; i < count; i++) {
+    paint(i, picture.data, canvas.width, (i % columns) * width, Math.floor(i / columns) * height);
+    if (hurried || performance.now() - begun < 12) continue;
+    await new Promise((done) => setTimeout(done));
+    begun = performance.now();
+  }
   context.putImageData(picture, 0, 0);
-  const blob = await new Promise((done) => canvas.toBlob(done));
-  return { url: `url(${URL.createObjectURL(blob)})`, columns, rows, aspect: `${width} / ${height}` };
+  const address = hurried ? canvas.toDataURL() : URL.createObjectURL(await new Promise((done) => canvas.toBlob(done)));
+  return { url: `url(${address})`, columns, rows, aspect: `${width} / ${height}` };
 }
 
 function showPart(tile, sprite, i) {
@@ -108,8 +118,10 @@ const atomSprites = new Map();
 
 function atomSprite(run) {
   const key = `${run}:${kindOf(run)}`;
-  if (!atomSprites.has(key)) {
-    atomSprites.set(key, makeSprite(run, page.runs[run].atoms, (i, ...place) => paintAtom(run, i, ...place)));
-  }
-  return atomSprites.get(key);
+  const kept = atomSprites.get(key);
+  if (kept && (kept.made || !hurried)) return kept.sprite;
+  const fresh = { made: false, sprite: makeSprite(run, page.runs[run].atoms, (i, ...place) => paintAtom(run, i, ...place)) };
+  fresh.sprite.then(() => (fresh.made = true));
+  atomSprites.set(key, fresh);
+  return fresh.sprite;
 }

@@ -108,6 +108,7 @@ async function showInputs(run) {
   $("inputs").hidden = !count;
   if (!count) return;
   const sprite = await makeSprite(run, count, (i, ...place) => paintShares(run, inputShares(run, i, "original"), ...place, zeroOf(run, i)));
+  if (run !== state.run) return; // another was chosen meanwhile
   inputMosaic.fill(count, sprite, run, (i) => ({ label: `Row ${whole(array(run, "row")[i])}, ${percent(1 - array(run, "unexplained")[i])} explained`, dead: false }));
   sortInputs(run);
   inputsOf = run;

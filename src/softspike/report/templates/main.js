@@ -36,7 +36,7 @@ async function follow() {
   if (run !== before.run) await showRun(run);
   if (atom !== before.atom || run !== before.run) await showAtom(atom, before.run >= 0);
   if (inputsOf === run && state.input !== before.input) await openInput(run);
-  if (input !== null && before.run < 0) $("inputs").scrollIntoView();
+  if (input !== null && before.run < 0) (landing = $("inputs")).scrollIntoView();
 }
 
 async function showRun(run) {
@@ -49,8 +49,8 @@ async function showRun(run) {
   $("draw-as").hidden = !info.guessed;
   $("dictionary-note").textContent = info.note;
   if ($("inputs-note")) $("inputs-note").textContent = info.inputsNote;
+  if ($("inputs")) later(() => run === state.run && showInputs(run));
   await fillMosaic(run);
-  if ($("inputs")) whenSeen($("inputs"), () => run === state.run && showInputs(run));
 }
 
 async function fillMosaic(run) {
@@ -113,21 +113,36 @@ async function showAtom(atom, focus) {
   if (!focus) $("dictionary").scrollIntoView();
 }
 
-// Draws a section when it comes near the screen, at the latest when the page is printed.
-function whenSeen(element, draw) {
-  return new Promise((done) => {
-    const watcher = new IntersectionObserver((entries) => {
-      if (entries.some((entry) => entry.isIntersecting)) now();
-    }, { rootMargin: "600px" });
-    const now = () => {
-      watcher.disconnect();
-      removeEventListener("beforeprint", now);
-      done(draw());
-    };
-    watcher.observe(element);
-    addEventListener("beforeprint", now);
-  });
+// What is below the dictionary is drawn one after the other when the page has nothing else to do, or at once for paper.
+const waiting = [];
+const idle = () => new Promise((done) => (window.requestIdleCallback ? requestIdleCallback(done, { timeout: 500 }) : setTimeout(done, 50)));
+
+async function later(draw) {
+  if (waiting.push(draw) > 1) return;
+  while (waiting.length) {
+    await idle();
+    const next = waiting[0];
+    await next?.();
+    if (waiting[0] === next) waiting.shift();
+  }
+  landing?.scrollIntoView({ behavior: "instant" }); // sections above it have grown
+  landing = null;
+  document.documentElement.dataset.drawn = "true";
 }
+
+// Only what is left of a task that has begun is done before printing, so all of this must need no other.
+addEventListener("beforeprint", () => {
+  hurried = true;
+  if (mosaic && !mosaic.tiles.length && state.run >= 0) fillMosaic(state.run);
+  for (const draw of waiting.splice(0)) draw();
+  setTimeout(() => (hurried = false));
+});
+
+// Where a link has led to, until the reader moves on.
+const targetOf = (hash) => /^#[a-z]+$/.test(hash) ? $(hash.slice(1)) : null;
+let landing = targetOf(location.hash);
+addEventListener("hashchange", () => (landing = waiting.length ? targetOf(location.hash) : null));
+for (const kind of ["wheel", "touchmove", "keydown"]) addEventListener(kind, () => (landing = null), { passive: true });
 
 // Few atoms are shown large, many small; all of them larger where the screen is wide.
 function firstSize(run) {
@@ -162,7 +177,7 @@ function start() {
   addEventListener("popstate", follow);
   if ($("pairs")) {
     for (const id of ["pair-run", "pair-sort"]) $(id).addEventListener("change", () => showPairs());
-    whenSeen($("compare"), () => showPairs());
+    later(() => showPairs());
   }
   return follow();
 }
