@@ -47,6 +47,13 @@ def test_a_page_of_every_kind(bench, kind):
     assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
 
 
+def test_without_a_terminal_every_stage_is_a_line(bench):
+    lines = softspike("report", "bars", folder=bench).err.splitlines()
+    stages = ["reading", "coding the inputs", "baselines", "usage and partners of each atom", "similar atoms"]
+    stages += ["rate against distortion", "support consistency", "calibration"]
+    assert [re.fullmatch(r"bars: (.*), \d+\.\d s", line)[1] for line in lines] == stages
+
+
 def test_the_summary_on_the_page_is_that_of_evaluate(bench):
     np.save(bench / "unseen.npy", rows((8, 8), seed=5))
     page = reported(bench, "grey", "--data", "unseen.npy", "-o", "sub/page.html").read_text(encoding="utf-8")
