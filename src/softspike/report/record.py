@@ -16,6 +16,8 @@ from softspike.report.pixels import Drawn
 
 __all__ = ["Measured", "Record", "stored_figures"]
 
+_MAY_BE_NONE = ("error", "omp", "own")  # a network has no dictionary to pursue
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -38,6 +40,7 @@ class Record:
     summary: Mapping[str, Any] | None = None  # as training left it
     step: int = 0  # steps behind the dictionary that is shown
     diverged: str = ""  # where and why training failed
+    missing: str = ""  # why there was no data to measure on
     dictionary: Dictionary | None = None
     drawn: Drawn | None = None
     measured: Measured | None = None
@@ -77,7 +80,10 @@ def stored_figures(summary: Mapping[str, Any] | None) -> Figures | None:
         # Figures that an older version did not write are unknown, not a reason to show none.
         own = {name: summary.get(name, math.nan) for name in Summary._fields} if summary else {}
         known = {name: rivals[name] for name in Baselines._fields if name in rivals}
-        if not all(isinstance(value, int | float) for value in [*own.values(), *known.values()]):
+        if not all(
+            isinstance(value, int | float) or (value is None and name in _MAY_BE_NONE)
+            for name, value in [*own.items(), *known.items()]
+        ):
             return None
         return Figures(Summary(**own), Baselines(**known)) if summary and "active" in summary else None
     except (KeyError, TypeError, ValueError):
