@@ -47,6 +47,13 @@ def test_a_page_of_every_kind(bench, kind):
     assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
 
 
+def test_without_a_terminal_every_stage_is_a_line(bench):
+    lines = softspike("report", "bars", folder=bench).err.splitlines()
+    stages = ["reading", "coding the inputs", "baselines", "usage and partners of each atom", "similar atoms"]
+    stages += ["rate against distortion", "support consistency", "calibration"]
+    assert [re.fullmatch(r"bars: (.*), \d+\.\d s", line)[1] for line in lines] == stages
+
+
 def test_the_summary_on_the_page_is_that_of_evaluate(bench):
     np.save(bench / "unseen.npy", rows((8, 8), seed=5))
     page = reported(bench, "grey", "--data", "unseen.npy", "-o", "sub/page.html").read_text(encoding="utf-8")
@@ -65,14 +72,17 @@ def test_without_data_the_stored_figures_are_shown_and_what_is_missing_is_said(b
     assert run["measured"] is False
     assert run["atoms"] == 48
     text = page.read_text(encoding="utf-8")
-    assert "No data was given, so usage, inputs and calibration are missing" in text
+    assert "grey.npy, which it was trained on, was not found. Usage, inputs and calibration are missing" in text
+    assert "run: grey.npy, which it was trained on, was not found" in softspike("report", "run", folder=tmp_path).err
     assert f"{json.loads((tmp_path / 'run/summary.json').read_text())['explained_variance']:.3f}" in text
 
 
 def test_data_that_changed_is_not_taken_for_the_runs_own(bench, tmp_path):
     shutil.copytree(bench / "grey", tmp_path / "run")
     np.save(tmp_path / "grey.npy", rows((8, 8), seed=9))
-    assert data_of(reported(tmp_path, "run"))["runs"][0]["measured"] is False
+    page = reported(tmp_path, "run")
+    assert data_of(page)["runs"][0]["measured"] is False
+    assert "grey.npy is not the data that it was trained on any more" in page.read_text(encoding="utf-8")
 
 
 def test_a_stopped_run_is_shown_as_its_checkpoint_left_it(bench):
@@ -139,6 +149,8 @@ def test_runs_are_listed_with_their_figures(bench):
         assert " finished " in table[kind]
         assert f" {KINDS[kind][1]} " in table[kind]
     assert " stopped" in table["grey-stopped"]
+    last = json.loads((bench / "grey-stopped/metrics.jsonl").read_text().splitlines()[-1])
+    assert {f"≈{1 - last['misfit']:.2f}", f"≈{last['active']:.1f}"} <= set(table["grey-stopped"].split())
     assert " diverged" in table["diverged"]
     holder = RunFolder(bench / "grey").lock()
     assert re.search(r"^grey .* running ", softspike("runs", folder=bench).out, re.MULTILINE)
@@ -162,6 +174,8 @@ def test_show(bench, kind):
     states = {"grey-stopped": "60 of 60  (stopped", "diverged": "diverged · at step"}
     assert states.get(kind, "60 of 60  (finished") in outcome.out
     assert ("explained variance: " in outcome.out) == (kind in KINDS)
+    assert ("explained variance, roughly: 0." in outcome.out) == (kind == "grey-stopped")
+    assert ("not what is trained; z = 0 has " in outcome.out) == (kind in KINDS)
 
 
 def test_a_run_stopped_before_its_first_figures_has_the_steps_that_are_saved(bench, tmp_path):
@@ -171,6 +185,17 @@ def test_a_run_stopped_before_its_first_figures_has_the_steps_that_are_saved(ben
     outcome = softspike("show", "early", folder=tmp_path)
     assert f"steps: {int(saved.stem[5:])} of 60  (stopped)" in outcome.out
     assert int(saved.stem[5:]) > 0
+
+
+def test_a_coder_loaded_from_a_run_shows_what_the_run_measured(bench):
+    coder, summary = SparseCoder.load(bench / "colour"), json.loads((bench / "colour/summary.json").read_text())
+    shown = coder._repr_html_()
+    assert "24 atoms of 4 × 5 × 3, 4 asked to be active" in shown
+    assert f"explained variance {summary['explained_variance']:.3f}, {summary['active']:.2f} active" in shown
+    assert f"{summary['dead']} dead, on 700 training rows" in shown
+    coder.set_params(max_steps=3).fit(small_data())
+    assert "explained variance" not in coder._repr_html_()  # those were of another dictionary
+    assert "24 atoms of 4 × 5 × 3" in reported(bench, "colour").read_text(encoding="utf-8")
 
 
 def test_a_coder_loaded_from_a_run_draws_pictures_as_the_data_was(bench):
@@ -200,3 +225,12 @@ def test_a_terminal_shows_the_dictionary(bench, capsys, monkeypatch, environment
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     show_job(bench / "grey")
     assert sign in capsys.readouterr().out
+
+
+def test_a_terminal_says_where_bars_are_to_be_seen(bench, capsys, monkeypatch):
+    from softspike.listing import show_job
+
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    show_job(bench / "bars")
+    assert "its atoms are not pictures; to see them as bars: softspike report " in capsys.readouterr().out

@@ -70,6 +70,10 @@ class Coder(Trainable):
     def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None, pull: float = 1.0) -> None:
         """Make codes of x have `mean_active` non-zeros on (weighted) average; a pull below 1 goes part of the way."""
 
+    def set_count(self, x: Tensor, mean_active: float) -> None:
+        """As much of calibrating as codes depend on: probabilities and intervals may be left as they were."""
+        self.calibrate(x, mean_active)
+
     def before_step(self) -> None:
         self.generator.project_gradient()
 

@@ -24,7 +24,7 @@ from softspike.methods import Built, Networks, Plan, composed, method_named
 from softspike.metric import explained_share
 from softspike.parameters import check_parameters, plain_parameters, seed_of
 from softspike.report.figure import plot_dictionary
-from softspike.report.notebook import coder_html
+from softspike.report.notebook import coder_html, figures_line
 from softspike.report.progress import progress_shown
 from softspike.run import FORMAT, RunError, RunFolder
 from softspike.several import Outcome, Start, best_of, fit_several
@@ -89,6 +89,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     _stream: Stream | None
     _image_shape: tuple[int, ...] | None
     _drawn_shape: tuple[int, ...] | None = None  # of the pictures it was trained on, where the data said so
+    _figures: str = ""  # what a run that it was loaded from has measured, in words
     target_active_: float
 
     def __init__(
@@ -164,7 +165,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """
         standardiser = self.check(rows) if standardiser is None else standardiser
         device = pick_device(self.device)
-        self._drawn_shape = getattr(rows, "image_shape", None)
+        self._drawn_shape, self._figures = getattr(rows, "image_shape", None), ""
         if self.n_init > 1:
             if on_checkpoint is not None or resume is not None or team.size > 1:
                 raise ValueError(f"n_init is {self.n_init}, expected 1 with checkpoints or several processes")
@@ -314,8 +315,10 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         if not hasattr(self, "components_"):
             return estimator_html_repr(self)
         d, n_features = self.components_.shape
-        line = f"{d} atoms of {n_features} features, {self.target_active_:g} asked to be active, {self.n_steps_} steps"
-        return coder_html(type(self).__name__, line, self.components_, self.get_params(deep=False), self._drawn_shape)
+        each = " × ".join(map(str, self._drawn_shape or ())) or f"{n_features} features"
+        line = f"{d} atoms of {each}, {self.target_active_:g} asked to be active, {self.n_steps_} steps"
+        parameters = self.get_params(deep=False)
+        return coder_html(type(self).__name__, line, self.components_, parameters, self._drawn_shape, self._figures)
 
     def _repr_html_inner(self) -> str:
         return self._html_repr()
@@ -354,7 +357,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def load(cls, path: str | os.PathLike[str], device: str = "auto") -> "SparseCoder":
         """A coder from a folder written by `save` or by `softspike train`."""
         run = RunFolder(path)
-        return cls.restored(run.config(), run.load_model(), device, str(run.path))
+        coder = cls.restored(run.config(), run.load_model(), device, str(run.path))
+        coder._figures = figures_line(run.optional_json("summary.json") or {})
+        return coder
 
     @classmethod
     def restored(

@@ -1,6 +1,7 @@
 """What is in run folders, told in the terminal: `softspike runs` and `softspike show`."""
 
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 from softspike.estimator import SparseCoder
 from softspike.generator import LinearGenerator
 from softspike.report.figure import dictionary_order
+from softspike.report.last import last_figures, last_lines
 from softspike.report.pixels import drawn_as
 from softspike.report.record import seconds_of, stored_figures
 from softspike.report.table import Line, print_grid, print_table, summary_lines
@@ -60,6 +62,8 @@ def show_job(path: Path) -> None:
     figures = stored_figures(summary)
     if figures and summary:
         lines += summary_lines(figures.summary, summary.get("target_active"), figures.baselines)
+    else:
+        lines += last_lines(config, log)
     on = f" on {summary['on']}" if summary and summary.get("on") else ""
     print_table(f"{path}{on}", lines)
     if sys.stdout.isatty():
@@ -108,14 +112,14 @@ def describe_run(run: RunFolder) -> tuple[str, ...]:
     settings, data = config.get("estimator") or {}, config.get("data") or {}
     stored = run.optional_json("summary.json") or {}
     figures = stored_figures(stored)
-    summary = figures.summary if figures else None
+    summary, last = figures.summary if figures else None, last_figures(config, log)
     return (
         str(run.path), str(settings.get("method")),
         str(settings.get("n_components") or config.get("n_features")),
         Path(str(data["name"])).name if data.get("name") else "",
         f"{state.step}/{state.n_steps}", state.word,
-        f"{summary.explained_variance:.3f}" if summary else "",
-        f"{summary.active:.2f}" if summary else "",
+        f"{summary.explained_variance:.3f}" if summary else "" if last.explained is None else f"≈{last.explained:.2f}",
+        f"{summary.active:.2f}" if summary else "" if last.active is None else f"≈{last.active:.1f}",
         f"{stored['target_active']:.1f}" if isinstance(stored.get("target_active"), int | float) else "",
         str(summary.dead) if summary else "",
         _took(log),
@@ -141,11 +145,13 @@ def _show_dictionary(run: RunFolder, config: dict[str, Any]) -> None:
     console = Console()
     coder = SparseCoder.restored(config, latest[1], "cpu", str(run.path))
     if not isinstance(coder.coder_.generator, LinearGenerator):
-        return  # a network has no atoms; its pictures are files
+        print(f"its generator is a network without atoms; pictures of it are in {run.path}")
+        return
     shape = (config.get("data") or {}).get("image_shape")
     drawn = drawn_as(coder.n_features_in_, tuple(shape) if shape else None, _BLOCKS)
-    if drawn.kind == "bars":
-        return  # bars of one character say nothing
+    if drawn.kind == "bars":  # bars of one character would say nothing
+        print(f"its atoms are not pictures; to see them as bars: softspike report {shlex.quote(str(run.path))}")
+        return
     atoms = np.asarray(coder.components_)
     # Two pixels per line of text; half a screen of them.
     small = small_mosaic(atoms[dictionary_order(atoms)], drawn, console.width, max(console.height, 24))

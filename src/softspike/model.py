@@ -129,15 +129,25 @@ class VariationalCoder(Coder):
     def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None, pull: float = 1.0) -> None:
         """Set the cut so that codes of x have `mean_active` non-zeros on average (dense laws have none), and then
         probabilities and intervals by simulation, where the prior speaks of z itself."""
+        law = self._cut_for(x, mean_active, weights, pull)
+        linear = isinstance(self.generator, LinearGenerator)
+        if linear and Reweighted.possible(law) and isinstance(self.prior.law, SpikeSlab):
+            self._calibrate_by_simulation(x, law, self.prior.law)
+
+    @torch.no_grad()
+    def set_count(self, x: Tensor, mean_active: float) -> None:
+        """The cut alone."""
+        self._cut_for(x, mean_active, None, 1.0)
+
+    def _cut_for(self, x: Tensor, mean_active: float, weights: Tensor | None, pull: float) -> Distribution:
+        """Set the cut, and return the law of x that it was set by."""
         law = self.trained_law(x)
         if hasattr(law, "score"):
             cut = level_for_count(law.score, mean_active, weights)
             self.cut.copy_(cut if self.cut.isnan() else torch.lerp(self.cut, cut, pull))
             if self.correction is not None and isinstance(law, ThresholdedLaw):
                 self.correction.calibrate(x, atoms_of(self.generator), law.code(self.cut), mean_active, weights)
-        linear = isinstance(self.generator, LinearGenerator)
-        if linear and Reweighted.possible(law) and isinstance(self.prior.law, SpikeSlab):
-            self._calibrate_by_simulation(x, law, self.prior.law)
+        return law
 
     def _calibrate_by_simulation(self, x: Tensor, law: Hard | PositiveHard, prior: SpikeSlab) -> None:
         simulated, own, found = self._simulated(x, law, prior)

@@ -1,5 +1,6 @@
 """Run folders → records → a page: what `softspike report` does, and `softspike demo` at its end."""
 
+import sys
 from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
@@ -20,7 +21,7 @@ from softspike.report.progress import stages_shown
 from softspike.report.record import Measured, Record
 from softspike.report.serve import PageServer
 from softspike.run import RunError, RunFolder, write_atomically
-from softspike.source import Source, find_again, fingerprint, some
+from softspike.source import Missing, Source, find_again, fingerprint, some
 
 __all__ = ["record_of", "report_job", "write_page"]
 
@@ -42,6 +43,9 @@ def report_job(
             source = _given(data, key, folder, config) if data else find_again(config)
             records.append(record_of(folder, source, device, n_runs=len(folders), told=told))
     page = write_page(target, records)
+    for record in records:
+        if record.missing:
+            print(f"{record.name}: {record.missing}; the page has what needs no data, add --data DATA", file=sys.stderr)
     print(f"wrote {target} ({len(page) / 1e6:.1f} MB)", flush=True)
     if server:
         server.page = page
@@ -59,7 +63,7 @@ def write_page(path: Path, records: Sequence[Record]) -> bytes:
 
 def record_of(
     run: RunFolder,
-    source: Source | None,
+    source: Source | Missing,
     device: str = "auto",
     *,
     figures: Figures | None = None,
@@ -69,17 +73,18 @@ def record_of(
     """Everything about one run; an unfinished one is shown as its last checkpoint left it."""
     config, latest, failed = run.coder_config(), run.latest(), run.optional_json("diverged.json")
     diverged = f"at step {failed.get('step')}, {failed.get('cause')}" if failed else ""
+    missing, found = (source.why, None) if isinstance(source, Missing) else ("", source)
     common: dict[str, Any] = {
         "name": str(run.path), "config": config, "log": run.metrics(), "summary": run.optional_json("summary.json"),
-        "diverged": diverged,
+        "diverged": diverged, "missing": missing,
     }  # fmt: skip
     if latest is None:
         return Record(**common, step=int(common["log"][-1]["step"]) if common["log"] else 0)
     step, tensors = latest
     coder = SparseCoder.restored(config, tensors, device, str(run.path))
-    measured = _measured(coder, source, figures, lambda stage: told(f"{run.path}: {stage}")) if source else None
+    measured = _measured(coder, found, figures, lambda stage: told(f"{run.path}: {stage}")) if found else None
     dictionary = _dictionary(coder, measured)
-    shape = _image_shape(config, source)
+    shape = _image_shape(config, found)
     limit = most_values(len(dictionary.components), n_runs) if dictionary else 0
     return Record(
         **common, step=coder.n_steps_ if step is None else step, dictionary=dictionary,

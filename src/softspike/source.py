@@ -10,7 +10,7 @@ from torch import Tensor
 
 from softspike.data import ArrayRows, Rows, SubsetRows, photograph_patches, read_rows
 
-__all__ = ["DEMO", "Source", "demo_rows", "find_again", "fingerprint", "some"]
+__all__ = ["DEMO", "Missing", "Source", "demo_rows", "find_again", "fingerprint", "some"]
 
 DEMO = {"name": "embedded photographs", "image_shape": [16, 16]}
 _MOST_ROWS = 20_000  # that are measured
@@ -22,26 +22,36 @@ class Source(NamedTuple):
     training: bool  # the run has learned from them
 
 
+class Missing(NamedTuple):
+    """Rows that were looked for in vain."""
+
+    why: str
+
+
 def demo_rows(seed: int) -> tuple[ArrayRows, ArrayRows]:
     """Whitened 16×16 patches of the embedded photographs to learn from, and unseen ones."""
     learning, unseen = photograph_patches(80_000, 4000, size=16, seed=seed)
     return ArrayRows(learning), ArrayRows(unseen)
 
 
-def find_again(config: Mapping[str, Any]) -> Source | None:
-    """The data of a run, if it is still where it was and still the same."""
+def find_again(config: Mapping[str, Any]) -> Source | Missing:
+    """The data of a run, if it is still where it was and still the same; otherwise what is amiss."""
     data = config.get("data") or {}
     if data == DEMO:
         return Source(demo_rows(config["estimator"].get("random_state") or 0)[1], "unseen patches", False)
-    place = Path(str(data.get("name")))
+    if not data.get("name"):
+        return Missing("the run does not say which data it was trained on")
+    place = Path(str(data["name"]))
     if not place.exists():
-        return None
+        return Missing(f"{place}, which it was trained on, was not found")
     try:
         rows = read_rows(place, data.get("key"))
     except ValueError:
-        return None
+        return Missing(f"{place}, which it was trained on, cannot be read any more")
     known = fingerprint(rows) == data.get("fingerprint")
-    return Source(some(rows), f"training rows of {data['name']}", True) if known else None
+    if not known:
+        return Missing(f"{place} is not the data that it was trained on any more")
+    return Source(some(rows), f"training rows of {place}", True)
 
 
 def some(rows: Rows, most: int = _MOST_ROWS) -> Rows:

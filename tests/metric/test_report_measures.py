@@ -1,5 +1,7 @@
 """Rate–distortion, consistency under noise and simulated calibration: their ends and special cases are known."""
 
+import copy
+
 import pytest
 import torch
 from small import quick, small_data
@@ -69,6 +71,15 @@ def test_the_frontier_leaves_the_coder_alone(fitted):
     before = coder.coder_.code(x)
     rate_distortion(coder.coder_, x[:100], [1, 5], fit=x)
     assert torch.equal(coder.coder_.code(x), before)
+
+
+def test_a_frontier_needs_no_simulation_and_is_that_of_calibrated_copies(fitted, monkeypatch):
+    coder, x = fitted[0].coder_, fitted[1][:200]
+    calibrated = copy.deepcopy(coder)
+    calibrated.calibrate(x, 2.0)
+    expected = explained_variance(x, calibrated.generator(calibrated.code(x)).detach())
+    monkeypatch.setattr(type(coder), "_calibrate_by_simulation", lambda *given: pytest.fail("simulated"))
+    assert rate_distortion(coder, x, [2.0], fit=x).explained == [expected]
 
 
 def test_a_coder_of_fixed_count_is_a_single_point():

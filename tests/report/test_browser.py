@@ -174,6 +174,20 @@ def test_links_that_lead_nowhere_do_no_harm(pages, address):
             assert not window.is_visible("#atom")
 
 
+@pytest.mark.parametrize("typed", ["9999", "48", "1.5", "-1"])
+def test_an_atom_that_is_not_there_is_said_and_leaves_no_address(pages, typed):
+    with opened(pages["grey"]) as window:
+        before = window.evaluate("[location.href, history.length]")
+        window.fill("#goto", typed)
+        window.press("#goto", "Enter")
+        assert window.inner_text("#goto-note") == f"There is no atom {typed}: they are 0 to 47."
+        assert window.evaluate("[location.href, history.length]") == before
+        window.fill("#goto", "47")
+        window.press("#goto", "Enter")
+        window.wait_for_selector("#atom h3")
+        assert window.inner_text("#goto-note") == ""
+
+
 def test_an_input_is_taken_apart(pages, coder):
     """The partial sums drawn by the page are those of the codes."""
     with opened(pages["grey"], "#input=4") as window:
@@ -245,7 +259,8 @@ def test_two_runs_compare(pages):
         window.click(f'#mosaic [data-i="{pairs.second[0]}"]')
         window.wait_for_selector("text=Its partner in other runs")
         assert f"atom {pairs.first[0]}" in window.inner_text("#atom")
-        assert "best" in window.inner_text("#figures table")
+        assert "best" not in window.inner_text("#figures table")  # bars are other data
+        assert "measured on different data" in window.inner_text("#figures .lead")
 
 
 @pytest.mark.parametrize("how", ["a click", "the address"])

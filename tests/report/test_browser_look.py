@@ -93,13 +93,11 @@ def test_a_phone_shows_two_runs_side_by_side(pages):
 @pytest.mark.parametrize("width", [320, 360, 480, 1000])
 def test_cards_keep_to_the_margins(pages, width):
     with opened(pages["grey"], viewport={"width": width, "height": 700}) as window:
-        main = window.evaluate(
-            "(() => { const m = document.querySelector('.cards').getBoundingClientRect(); return [m.left, m.right] })()"
-        )
+        margins = window.locator(".cards").bounding_box()
         for card in window.locator(".card, .card .value, .card .bar-row").all():
             box = card.bounding_box()
-            assert box["x"] >= main[0] - 0.5
-            assert box["x"] + box["width"] <= main[1] + 0.5
+            assert box["x"] >= margins["x"] - 0.5
+            assert box["x"] + box["width"] <= margins["x"] + margins["width"] + 0.5
 
 
 NAMELESS = """() => [...document.querySelectorAll('button, select, input, canvas, svg[role], a')]

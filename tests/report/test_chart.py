@@ -118,6 +118,25 @@ def test_only_the_first_steps_of_a_long_log_lie_beyond_the_frame(case):
     assert top <= active.reference < min(y for _, y, _, _ in active.lines[0].points) - 10
 
 
+def test_unlike_losses_have_charts_of_their_own_and_what_a_method_lacks_has_no_line():
+    def run(name, method, **values):
+        log = [{"step": i, "seconds": i, "misfit": 0.5 / (i + 1), **values} for i in range(3)]
+        return Record(name, {"estimator": {"method": method}}, log)
+
+    ours = [run("a", "hard-gaussian", total=80.0, kl=20.0), run("b", "hard-gaussian", total=70.0, kl=10.0)]
+    other = run("c", "fista", total=300.0, kl=0.0)
+    alike = {drawn.by_step.chart.id: drawn.by_step for drawn in training_charts(ours)}
+    assert alike.keys() == {"total-step", "misfit-step", "kl-step"}
+    mixed = {drawn.by_step.chart.title: drawn.by_step for drawn in training_charts([ours[0], other, ours[1]])}
+    names = {title: [line.name for line in drawing.lines] for title, drawing in mixed.items()}
+    assert names == {
+        "Loss of hard-gaussian": ["a", "b"], "Loss of fista": ["c"], "Reconstruction error": ["a", "c", "b"],
+        "Divergence": ["a", "b"],
+    }  # fmt: skip
+    assert [line.style for line in mixed["Loss of hard-gaussian"].lines] == [0, 2]  # each run looks the same everywhere
+    assert len({drawing.chart.id for drawing in mixed.values()}) == 4
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [(0, "0"), (0.25, "0.25"), (3000, "3,000"), (1.23456e-5, "1.2e-05"), (-0.5, "-0.5"), (26.34775, "26.35")],

@@ -27,7 +27,7 @@ class Frontier(NamedTuple):
 
 @torch.no_grad()
 def rate_distortion(coder: Coder, x: Tensor, counts: Sequence[float], fit: Tensor) -> Frontier:
-    """Calibrate a copy of the coder to each mean count on x (B, D) and measure it beside its rivals.
+    """Set a copy of the coder to each mean count on x (B, D) and measure it beside its rivals.
 
     Principal components are those of `fit`, more rows of the same kind: those of few rows would flatter themselves.
     The dictionary and the encoder stay as trained, so these are points of one model, not a model per point. A coder
@@ -36,7 +36,7 @@ def rate_distortion(coder: Coder, x: Tensor, counts: Sequence[float], fit: Tenso
     points: dict[float, float] = {}
     for count in counts:
         moved = copy.deepcopy(coder)
-        moved.calibrate(x, count)
+        moved.set_count(x, count)
         z = moved.code(x)
         points[round(active_count(z), 3)] = explained_variance(x, moved.generator(z))
     active = sorted(points)

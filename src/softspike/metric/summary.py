@@ -13,7 +13,7 @@ from softspike.metric.matched import pursuable
 from softspike.metric.reconstruction import explained_share, explained_variance, pca_explained_variance
 from softspike.solver import omp_at_mean_count
 
-__all__ = ["Baselines", "Summary", "baselines", "summarise"]
+__all__ = ["Baselines", "Summary", "Tally", "baselines", "summarise"]
 
 
 class Summary(NamedTuple):
@@ -39,25 +39,44 @@ class Baselines(NamedTuple):
     own: float | None = None  # the coder itself, on these samples
 
 
+class Tally:
+    """The sums behind a summary, added up a batch at a time."""
+
+    def __init__(self, n_features: int, n_components: int, device: torch.device | str = "cpu"):
+        self._moments, self._fired = (
+            RunningMoments(n_features),
+            torch.zeros(n_components, dtype=torch.bool, device=device),
+        )
+        self._n, self._active, self._residual, self._size = 0, 0, 0.0, 0.0
+
+    def add(self, x: Tensor, z: Tensor, rebuilt: Tensor) -> None:
+        """Rows x (B, D), their codes z (B, d) and what those make of them (B, D)."""
+        self._moments.update(x)
+        self._n += len(x)
+        self._residual += float((x - rebuilt).double().square().sum())
+        self._active += int((z != 0).sum())
+        self._size += float(z.abs().double().sum())
+        self._fired |= (z != 0).any(0)
+
+    def summary(self) -> Summary:
+        n, d, variance = self._n, len(self._fired), float(self._moments.squares.sum())
+        energy = variance + n * float(self._moments.mean.square().sum())
+        return Summary(
+            n, explained_share(self._residual, variance), self._active / n, self._active / n / d,
+            int((~self._fired).sum()), d, error=self._residual / n / len(self._moments.mean),
+            loss=(0.5 * self._residual + 20 * self._size) / n, loss_of_zero=0.5 * energy / n,
+        )  # fmt: skip
+
+
 @torch.no_grad()
 def summarise(coder: Coder, rows: Rows, device: torch.device | str = "cpu") -> Summary:
     """One pass over the rows in chunks; memory does not grow with their number."""
-    n, d = len(rows), coder.generator.n_components
-    moments, residual, active, size = RunningMoments(rows.n_features), 0.0, 0, 0.0
-    fired = torch.zeros(d, dtype=torch.bool, device=device)
+    tally = Tally(rows.n_features, coder.generator.n_components, device)
     for chunk in chunks(rows, 4096):
         x = chunk.x.to(device)
         z = coder.code(x)
-        moments.update(x)
-        residual += float((x - coder.generator(z)).double().square().sum())
-        active, size = active + int((z != 0).sum()), size + float(z.abs().double().sum())
-        fired |= (z != 0).any(0)
-    variance = float(moments.squares.sum())
-    energy = variance + n * float(moments.mean.square().sum())
-    return Summary(
-        n, explained_share(residual, variance), active / n, active / n / d, int((~fired).sum()), d,
-        error=residual / n / rows.n_features, loss=(0.5 * residual + 20 * size) / n, loss_of_zero=0.5 * energy / n,
-    )  # fmt: skip
+        tally.add(x, z, coder.generator(z))
+    return tally.summary()
 
 
 @torch.no_grad()

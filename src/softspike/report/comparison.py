@@ -1,7 +1,7 @@
 """Several runs side by side: the figures in one table, the dictionaries matched one to one."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -60,8 +60,12 @@ def compare(records: Sequence[Record]) -> Comparison:
     if left_out:
         listed = ", ".join(left_out)
         words = f"Not matched with {records[base].name} ({_width(records[base])} features): {listed}."
-    note = "The same figures side by side. The best of a row is marked."
-    if not _same_count(records):
+    note = "The same figures side by side. "
+    if not _same_data(records):
+        note += "The runs were measured on different data, so none is marked as the best."
+    else:
+        note += "The best of a row is marked."
+    if _same_data(records) and not _same_count(records):
         note += " Explained variance is not ranked, as the runs use different numbers of atoms: compare their curves."
     return Comparison(_table(records), base, pairs, words, note)
 
@@ -72,18 +76,36 @@ def _width(record: Record) -> int:
 
 def _table(records: Sequence[Record]) -> list[Row]:
     columns = [{item.id: item for item in headlines(record)} for record in records]
-    fair = _same_count(records)
+    same_data, same_count = _same_data(records), _same_count(records)
     titles = {item.id: item.title for column in columns for item in column.values()}
     rows = []
     for key, title in titles.items():
         items = [column.get(key) for column in columns]
-        scores = [item.score for item in items if item is not None and item.score is not None]
-        # A mark only where it says something: two runs at least, and not all the same.
-        ranked = len(scores) > 1 and len(set(scores)) > 1 and (fair or key != "explained")
-        best = max(scores) if ranked else None
-        cells = [Cell(item, item is not None and item.score is not None and item.score == best) for item in items]
-        rows.append(Row(title, cells))
+        best = _best(items) if same_data and (same_count or key != "explained") else None
+        rows.append(Row(title, [Cell(item, item is not None and item is best) for item in items]))
     return rows
+
+
+def _best(items: Sequence[Headline | None]) -> Headline | None:
+    """The item with the largest score; None where that is the only one, or where another reads the same."""
+    ranked = sorted((item for item in items if item and item.score is not None), key=lambda item: -(item.score or 0.0))
+    if len(ranked) < 2 or any(item.value == ranked[0].value for item in ranked[1:]):
+        return None
+    return ranked[0]
+
+
+def _same_data(records: Sequence[Record]) -> bool:
+    return len({_data_of(record) for record in records if record.figures}) <= 1
+
+
+def _data_of(record: Record) -> tuple[Any, ...]:
+    """Enough of the rows that a run was measured on to tell them from others."""
+    if record.measured is None:
+        data = record.config.get("data") or {}
+        return data.get("fingerprint") or data.get("name"), (record.summary or {}).get("on")
+    rows = record.measured.rows
+    few = rows.take(torch.tensor([0, len(rows) // 2, len(rows) - 1]))
+    return len(rows), few.numpy().tobytes()
 
 
 def _same_count(records: Sequence[Record]) -> bool:

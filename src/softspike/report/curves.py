@@ -26,10 +26,11 @@ class _Quantity(NamedTuple):
     unit: str
     note: str
     log: bool = False
+    by_method: bool = False  # its methods mean different things by it
 
 
 _QUANTITIES = (
-    _Quantity("total", "Loss", "loss", "What training minimises, of the batch at hand."),
+    _Quantity("total", "Loss", "loss", "What training minimises, of the batch at hand.", by_method=True),
     _Quantity(
         "misfit",
         "Reconstruction error",
@@ -46,7 +47,7 @@ _QUANTITIES = (
 
 def training_charts(records: Sequence[Record]) -> list[TrainingChart]:
     """One chart per quantity that any run has logged, a line per run, and the learning rates."""
-    charts = [_quantity(records, quantity) for quantity in _QUANTITIES]
+    charts = [_quantity(records, quantity, shown) for quantity in _QUANTITIES for shown in _sharing(records, quantity)]
     return [chart for chart in [*charts, _rates(records)] if chart is not None]
 
 
@@ -61,11 +62,23 @@ def result_charts(records: Sequence[Record]) -> list[Drawing]:
 # ── while training ──
 
 
-def _quantity(records: Sequence[Record], quantity: _Quantity) -> TrainingChart | None:
-    values = {number: [line.get(quantity.key) for line in record.log] for number, record in enumerate(records)}
+def _sharing(records: Sequence[Record], quantity: _Quantity) -> list[list[int]]:
+    """Which runs share a chart: all, or those of each method where its methods mean different things by a quantity."""
+    methods = dict.fromkeys(str(record.settings.get("method")) for record in records) if quantity.by_method else {}
+    of_each = [[n for n, r in enumerate(records) if str(r.settings.get("method")) == method] for method in methods]
+    return of_each or [list(range(len(records)))]
+
+
+def _quantity(records: Sequence[Record], quantity: _Quantity, shown: Sequence[int]) -> TrainingChart | None:
+    values = {number: [line.get(quantity.key) for line in records[number].log] for number in shown}
+    # A method without a quantity logs it as 0.
+    values = {number: ys for number, ys in values.items() if any(_is_number(y) and y for y in ys)}
     known = [y for ys in values.values() for y in ys if _is_number(y)]
-    if not known or not any(known):
+    if not known:
         return None
+    alone = len(shown) < len(records)
+    title = f"{quantity.title} of {records[shown[0]].settings.get('method')}" if alone else quantity.title
+    key = f"{quantity.key}-{shown[0]}" if alone else quantity.key
     log = quantity.log and min(known) > 0 and max(known) > 5 * min(known)
     limits, note = (None, quantity.note) if log else _limits(values, quantity.note)
     targets = {record.target_active for record in records}
@@ -73,11 +86,11 @@ def _quantity(records: Sequence[Record], quantity: _Quantity) -> TrainingChart |
 
     def chart(axis: str) -> Chart:
         lines = [
-            Series(record.name if len(records) > 1 else quantity.title, _axis(record, axis), values[number], number)
-            for number, record in enumerate(records)
+            Series(records[number].name if len(records) > 1 else title, _axis(records[number], axis), ys, number)
+            for number, ys in values.items()
         ]
         return Chart(
-            f"{quantity.key}-{axis}", quantity.title, note, _AXES[axis], quantity.unit, lines,
+            f"{key}-{axis}", title, note, _AXES[axis], quantity.unit, lines,
             reference=("asked for", asked) if asked else None, log_y=log, y_range=limits,
         )  # fmt: skip
 

@@ -34,11 +34,12 @@ from softspike.metric import (
     support_consistency,
     value_histograms,
 )
+from softspike.metric.summary import Tally
 
 __all__ = ["STAGES", "Figures", "Findings", "measure", "measure_figures"]
 
 STAGES = (
-    "coding the inputs", "headline figures and baselines", "usage and partners of each atom", "similar atoms",
+    "coding the inputs", "baselines", "usage and partners of each atom", "similar atoms",
     "rate against distortion", "support consistency", "calibration",
 )  # fmt: skip
 
@@ -85,11 +86,11 @@ def measure(
     """Measure a trained coder on rows; `figures` that are known are taken as they are, `told` hears the stages."""
     standard = StandardisedRows(rows, standardiser)
     told(STAGES[0])
-    codes, probability, unexplained = _code(coder, standard)
+    codes, probability, unexplained, summary = _code(coder, standard)
     atoms = _atoms(coder, standard, codes)
     told(STAGES[1])
-    figures = measure_figures(coder, standard) if figures is None else figures
     few = _take(standard, _BASELINE_ROWS, standardiser.mean.device)
+    figures = Figures(summary, baselines(coder, few, summary.active)) if figures is None else figures
     told(STAGES[2])
     rate = firing_rate(codes)
     per_atom = rate, probability, mean_size(codes), value_histograms(codes), partners(codes, _NEAREST)
@@ -127,18 +128,20 @@ def _take(rows: Rows, count: int, device: torch.device) -> Tensor:
 
 
 @torch.no_grad()
-def _code(coder: Coder, standard: StandardisedRows) -> tuple[sparse.csr_matrix, np.ndarray, np.ndarray]:
-    """Codes (n, d), the mean of γ (d,) and the unexplained share of each input (n,), a chunk at a time."""
+def _code(coder: Coder, standard: StandardisedRows) -> tuple[sparse.csr_matrix, np.ndarray, np.ndarray, Summary]:
+    """Codes (n, d), the mean of γ (d,), the unexplained share of each input (n,) and the summary, chunk by chunk."""
     device = standard.standardiser.mean.device
+    tally = Tally(standard.n_features, coder.generator.n_components, device)
     blocks, shares, probability = [], [], torch.zeros((), dtype=torch.float64)
     for x in _chunks(standard, device):
         z = coder.code(x)
         blocks.append(sparse.csr_matrix(z.cpu().numpy()))
         probability = probability + coder.activation_probability(x).double().sum(0).cpu()
-        energy = x.square().sum(-1).clamp_min(1e-30)
-        shares.append(((x - coder.generator(z)).square().sum(-1) / energy).cpu().numpy())
+        energy, rebuilt = x.square().sum(-1).clamp_min(1e-30), coder.generator(z)
+        shares.append(((x - rebuilt).square().sum(-1) / energy).cpu().numpy())
+        tally.add(x, z, rebuilt)
     codes = sparse.vstack(blocks, format="csr")
-    return codes, (probability / len(standard)).numpy(), np.concatenate(shares)
+    return codes, (probability / len(standard)).numpy(), np.concatenate(shares), tally.summary()
 
 
 def _chunks(rows: Rows, device: torch.device) -> Iterator[Tensor]:

@@ -82,7 +82,7 @@ def _calibration(record: Record) -> Headline:
     found = record.measured.findings.calibration if record.measured else None
     title = "Calibration error"
     if found is None:
-        why = _WHY_NONE if record.measured else "Not measured: no data was given."
+        why = _WHY_NONE if record.measured else f"Not measured: {record.missing or 'no data was given'}."
         return Headline("calibration", title, "none", why)
     doubt = "" if math.isnan(found.error_in_doubt) else f" {found.error_in_doubt:.3f} where in doubt (1–99\u00a0%)."
     cover = "" if math.isnan(found.coverage) else f" 90\u00a0% intervals cover {100 * found.coverage:.0f}\u00a0%."

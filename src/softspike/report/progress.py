@@ -115,11 +115,31 @@ class PlainLines:
     def saved(self, progress: Progress) -> None: ...
 
 
+class StageLines:
+    """What was done and how long it took, on standard error."""
+
+    def __init__(self) -> None:
+        self._stage, self._begun = "", 0.0
+
+    def begin(self, stage: str) -> None:
+        self.end()
+        self._stage, self._begun = stage, time.monotonic()
+
+    def end(self) -> None:
+        if self._stage:
+            print(f"{self._stage}, {time.monotonic() - self._begun:.1f} s", file=sys.stderr, flush=True)
+
+
 @contextmanager
 def stages_shown(total: int) -> Iterator[Callable[[str], None]]:
-    """A bar over `total` stages of work, on a terminal; the function it gives names the stage that begins."""
+    """A bar over `total` stages of work, on a terminal; the function it gives names the stage that begins.
+
+    Elsewhere a line for each that is done, with its seconds.
+    """
     if not sys.stderr.isatty():
-        yield lambda stage: None
+        lines = StageLines()
+        yield lines.begin
+        lines.end()
         return
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn

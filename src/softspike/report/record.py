@@ -16,6 +16,8 @@ from softspike.report.pixels import Drawn
 
 __all__ = ["Measured", "Record", "stored_figures"]
 
+_MAY_BE_NONE = ("error", "omp", "own")  # a network has no dictionary to pursue
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -38,6 +40,7 @@ class Record:
     summary: Mapping[str, Any] | None = None  # as training left it
     step: int = 0  # steps behind the dictionary that is shown
     diverged: str = ""  # where and why training failed
+    missing: str = ""  # why there was no data to measure on
     dictionary: Dictionary | None = None
     drawn: Drawn | None = None
     measured: Measured | None = None

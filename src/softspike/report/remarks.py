@@ -33,8 +33,9 @@ def _training(record: Record) -> Iterator[Remark]:
         yield Remark(True, f"Diverged: {record.diverged}; {shown}.")
     elif record.step < record.n_steps:
         yield Remark(True, f"Unfinished: {record.step:,} of {record.n_steps:,} steps are done; {shown}.")
-    if record.dictionary and not record.measured:
-        yield Remark(False, "No data was given, so usage, inputs and calibration are missing; add --data DATA.")
+    if (record.dictionary or record.missing) and not record.measured:
+        why = record.missing or "no data was given"
+        yield Remark(False, f"Not measured: {why}. Usage, inputs and calibration are missing; add --data DATA.")
 
 
 def _figures(record: Record) -> Iterator[Remark]:

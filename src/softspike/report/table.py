@@ -40,7 +40,8 @@ def summary_lines(summary: Summary, target: float | None, rivals: Baselines | No
         ("dead components", str(summary.dead), f"never active on {summary.n_samples} samples"),
     ]
     if rivals is None or rivals.omp is not None or summary.error is None:
-        lines.append(("sparse-coding loss", f"{summary.loss:.1f}", f"coding nothing costs {summary.loss_of_zero:.1f}"))
+        note = f"the paper's ½‖x − Az‖² + 20‖z‖₁, not what is trained; z = 0 has {summary.loss_of_zero:.1f}"
+        lines.append(("sparse-coding loss", f"{summary.loss:.1f}", note))
     else:
         lines.append(("mean squared error", f"{summary.error:.5f}", "per pixel"))
     if rivals:

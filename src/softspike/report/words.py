@@ -17,7 +17,7 @@ class SettingRow(NamedTuple):
 def one_line(record: Record) -> str:
     """What was trained, on what, for how long."""
     atoms = "no dictionary yet" if record.dictionary is None else f"{len(record.dictionary.components):,} atoms"
-    shape = record.drawn.source[:2] if record.drawn and record.drawn.kind != "bars" else ()
+    shape = record.drawn.source if record.drawn and record.drawn.kind != "bars" else ()
     each = " × ".join(map(str, shape)) or f"{record.config.get('n_features')} features"
     data = (record.config.get("data") or {}).get("name", "data that was not recorded")
     took = f" in {duration(record.seconds)}" if record.seconds is not None else ""

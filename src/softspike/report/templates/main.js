@@ -17,6 +17,16 @@ function goTo({ run, atom = null, input = null }, quietly = false) {
   return follow();
 }
 
+// The atom that was typed in, if there is one of that number; otherwise that is said, and the address stays.
+function goToAtom(field) {
+  const { value, validity } = field;
+  const count = page.runs[state.run].atoms;
+  const known = /^\d+$/.test(value) && Number(value) < count;
+  const empty = value === "" && !validity.badInput;
+  $("goto-note").textContent = known || empty ? "" : `There is no atom ${value || "of that name"}: they are 0 to ${whole(count - 1)}.`;
+  if (known) goTo({ run: state.run, atom: Number(value) });
+}
+
 // A number from the address, if it is one of 0 … count − 1.
 function numberIn(words, name, count) {
   const value = words.get(name);
@@ -162,7 +172,7 @@ function start() {
   $("zoom").addEventListener("input", () => resize($("zoom").value));
   $("sort").addEventListener("change", () => sortBy($("sort").value));
   $("run")?.addEventListener("change", () => goTo({ run: Number($("run").value) }));
-  $("goto").addEventListener("change", () => $("goto").value !== "" && goTo({ run: state.run, atom: Number($("goto").value) }));
+  $("goto").addEventListener("change", () => goToAtom($("goto")));
   $("kind").addEventListener("change", async () => {
     barKind[$("kind").value ? "add" : "delete"](state.run);
     await fillMosaic(state.run);
