@@ -75,7 +75,7 @@ def seconds_of(log: Sequence[Mapping[str, Any]]) -> float | None:
 
 def _is_figure(name: str, value: Any) -> bool:
     """A number, or None for what is not measured of every coder."""
-    return isinstance(value, int | float) or (value is None and name in ("error", "omp", "own"))
+    return isinstance(value, int | float) or (value is None and name in _MAY_BE_NONE)
 
 
 def stored_figures(summary: Mapping[str, Any] | None) -> Figures | None:
