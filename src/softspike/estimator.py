@@ -334,6 +334,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         check_is_fitted(self, "coder_")
         run, config = RunFolder(path), self.config()
         run.path.mkdir(parents=True, exist_ok=True)
+        (run.path / "summary.json").unlink(missing_ok=True)  # figures of the model that was here before
         run.write_json("config.json", config)
         run.save_model(self.model_tensors())
 
