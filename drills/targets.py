@@ -28,6 +28,7 @@ from softspike.cli import config_file
 from softspike.data import DataError, check_rows, read_labels, read_rows
 from softspike.jobs import coder_from
 from softspike.listing import describe_run, state_of
+from softspike.metric import Baselines, Summary
 from softspike.run import RunError, RunFolder
 
 __all__ = ["TARGETS", "Sample", "Target"]
@@ -210,7 +211,8 @@ def _run() -> list[Sample]:
         coder.save(place)
         run = RunFolder(place)
         run.write_json("config.json", {**run.config(), "data": {"name": "x.npy", "image_shape": [2, 3]}})
-        run.write_json("summary.json", {"on": "rows", "explained_variance": 0.5, "active": 1.0, "target_active": 0.4})
+        summary = {**Summary(12, 0.5, 1.0, 0.25, 0, 4, 2.0, 3.0)._asdict(), "on": "rows", "target_active": 0.4}
+        run.write_json("summary.json", {**summary, "baselines": Baselines(12, 0.4, None)._asdict()})
         run.write_json("diverged.json", {"step": 3, "cause": "the loss is not finite"})
         for step in (1, 2):
             run.append_metrics({"step": step, "total": 1.5, "seconds": 0.1})

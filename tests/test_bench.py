@@ -44,6 +44,9 @@ def test_a_single_timing_is_refused() -> None:
     result = softspike("bench", "--quick", "--rounds", "1")
     assert result.code == 2
     assert "at least 2 rounds" in result.err
+    result = softspike("bench", "--quick", "--peers", "SPAMS,nobody")
+    assert result.code == 2
+    assert "'nobody' was asked for, expected peers among scikit-learn, SPAMS, celer, skglm" in result.err
     result = softspike("bench", "--components", "many")
     assert result.code == 2
     assert "'many' was given, expected whole numbers with commas" in result.err

@@ -15,6 +15,6 @@ def test_figures_stay(case):
     moved = {
         name: (expected[name], value)
         for name, value in found.items()
-        if value != pytest.approx(expected[name], rel=tolerance(name), abs=1e-6)
+        if value != pytest.approx(expected[name], rel=tolerance(case, name), abs=1e-6)
     }
     assert moved == {}, "results changed; see tests/golden/README.md"

@@ -164,6 +164,26 @@ def test_another_format_is_named(tmp_path, version):
         run.config()
 
 
+def test_a_folder_of_something_else_holds_no_coder(tmp_path):
+    """Studies keep their cells in folders of the same format, with configurations of their own."""
+    run = RunFolder(tmp_path)
+    run.write_json("config.json", {"format": FORMAT, "data": "d3f04d68e7b7986b"})
+    assert run.config()["data"] == "d3f04d68e7b7986b"
+    with pytest.raises(RunError, match="holds no coder; give a folder that softspike train wrote"):
+        run.coder_config()
+
+
+TAMPERED = {"estimator": 7, "data": "x", "image_shape": [0.5], "n_features": -1, "n_steps": 1e9, "feature_names": {}}
+
+
+@pytest.mark.parametrize("name", TAMPERED)
+def test_a_configuration_that_nobody_wrote_is_refused(tmp_path, name):
+    run = RunFolder(tmp_path)
+    run.write_json("config.json", {"format": FORMAT, "estimator": {}, name: TAMPERED[name]})
+    with pytest.raises(RunError, match=f"for {name}, which softspike never writes; restore it or train again"):
+        run.config()
+
+
 CONFIGS = {
     "absent": (None, "is not a run folder: it has no config.json"),
     "torn": (b'{"format": 1, "esti', "is not readable as JSON"),

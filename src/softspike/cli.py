@@ -301,6 +301,7 @@ def bench(
     rounds: Annotated[int | None, _unset("Rounds in which all methods take turns (default: 5).")] = None,
     steps: Annotated[int | None, _unset("Training steps of the encoders (default: 200).")] = None,
     seconds: Annotated[float | None, _unset("What one turn of a slow method may take (default: 3).")] = None,
+    peers: Annotated[str | None, _unset("Only these peers, with commas (default: all that are installed).")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small version, to see that it works.")] = False,
 ) -> None:
     """Time this library beside scikit-learn, SPAMS, celer and skglm, with what each time buys."""
@@ -309,7 +310,7 @@ def bench(
 
         given: dict[str, Any] = {
             "components": _numbers(components), "signals": signals, "rounds": rounds, "training_steps": steps,
-            "seconds": seconds,
+            "seconds": seconds, "peers": None if peers is None else peers.split(","),
         }  # fmt: skip
         size = Size.quick() if quick else Size()
         bench_job(out, size._replace(**{name: value for name, value in given.items() if value is not None}))

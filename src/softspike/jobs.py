@@ -38,7 +38,7 @@ _DEEP_ROWS = 4000  # of which each is drawn and decoded J times
 def demo_job(out: Path, steps: int | None, seed: int | None, device: str, resume: bool = False) -> None:
     """Whitened 16×16 patches of the embedded photographs → 256 components → a run folder with its report."""
     run = RunFolder(out)
-    stored = run.config() if resume else {}
+    stored = run.coder_config() if resume else {}
     if resume and stored.get("data") != DEMO:
         again = f"softspike train DATA -o {quote(str(out))} --resume"
         raise ValueError(f"{out} is not a run of the demo; go on with: {again}")
@@ -92,7 +92,7 @@ def _train_with(
     run = RunFolder(out)
     # torchrun starts the same command again after one of its processes died: what is there is gone on with.
     resume = resume or team.handed_out(lambda: restarted() and (out / "config.json").exists())
-    stored = team.handed_out(lambda: run.config() if resume else {})
+    stored = team.handed_out(lambda: run.coder_config() if resume else {})
     if not resume:
         team.handed_out(run.refuse_if_taken)
     if checkpoint_every < 1:

@@ -48,7 +48,7 @@ def runs_job(folder: Path) -> None:
 def show_job(path: Path) -> None:
     """The summary of a run, and its dictionary where the terminal can show it."""
     run = RunFolder(path)
-    config, state = run.config(), state_of(run)
+    config, state = run.coder_config(), state_of(run)
     settings = config.get("estimator") or {}
     data = (config.get("data") or {}).get("name") or "not recorded"
     log = run.metrics()
@@ -100,14 +100,15 @@ def state_of(run: RunFolder) -> State:
 
 def _is_run(run: RunFolder) -> bool:
     try:
-        return "estimator" in run.config()
+        run.coder_config()
     except RunError:
         return False
+    return True
 
 
 def describe_run(run: RunFolder) -> tuple[str, ...]:
     """Its line of the table."""
-    config, state, log = run.config(), state_of(run), run.metrics()
+    config, state, log = run.coder_config(), state_of(run), run.metrics()
     settings, data = config.get("estimator") or {}, config.get("data") or {}
     stored = run.optional_json("summary.json") or {}
     figures = stored_figures(stored)

@@ -31,7 +31,7 @@ def report_job(
 ) -> None:
     """One page of all runs, measured on `data` or on what each was trained on, written and perhaps served."""
     folders = [RunFolder(path) for path in runs]
-    configs = [folder.config() for folder in folders]
+    configs = [folder.coder_config() for folder in folders]
     target = out or (runs[0] / "report.html" if len(runs) == 1 else Path("report.html"))
     if target.is_dir():
         raise ValueError(f"{target} is a folder, expected a file for the page; add a name, as in {target}/report.html")
@@ -71,7 +71,7 @@ def record_of(
     told: Callable[[str], object] = lambda stage: None,
 ) -> Record:
     """Everything about one run; an unfinished one is shown as its last checkpoint left it."""
-    config, latest, failed = run.config(), run.latest(), run.optional_json("diverged.json")
+    config, latest, failed = run.coder_config(), run.latest(), run.optional_json("diverged.json")
     diverged = f"at step {failed.get('step')}, {failed.get('cause')}" if failed else ""
     missing, found = (source.why, None) if isinstance(source, Missing) else ("", source)
     common: dict[str, Any] = {

@@ -122,16 +122,23 @@ class RunFolder:
         return False
 
     def config(self) -> dict[str, Any]:
-        """What was trained; RunError where it is of another format, or not what a configuration can hold."""
+        """What this folder is of; RunError where it is of another format or, for a coder, not what softspike writes."""
         config = self.read_json("config.json")
         if config.get("format") != FORMAT:
             raise RunError(wrong_format(self.path, config.get("format")))
-        for name, fine in _CONFIG.items():
+        for name, fine in _CONFIG.items() if "estimator" in config else ():
             if config.get(name) is not None and not fine(config[name]):
                 raise RunError(
                     f"{self.path}/config.json has {str(config[name])[:40]!r} for {name}, which softspike never writes; "
                     "restore it or train again"
                 )
+        return config
+
+    def coder_config(self) -> dict[str, Any]:
+        """The same, where it must be of a trained coder."""
+        config = self.config()
+        if config.get("estimator") is None:
+            raise RunError(f"{self.path} holds no coder; give a folder that softspike train wrote")
         return config
 
     # ── small files ──

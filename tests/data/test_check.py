@@ -41,7 +41,7 @@ BAD = [
         "in 3 values, the first infinity at row 17, column 3",
     ),
     (with_values(((4, 7), 1e300)), "too large for float32 in 1 value, the first 1e+300 at row 4, column 7"),
-    (constant(2), "the data has 1 constant feature of 8 (column 2, from 0), expected every feature to vary; drop"),
+    (constant(2), "has 1 constant feature of 8 (column 2, from 0), expected every feature to vary in float32; drop"),
     (constant(0, 3), "2 constant features of 8 (columns 0, 3, from 0)"),
     (constant(*range(7)), "7 constant features of 8 (columns 0, 1, 2, 3, 4, …, from 0)"),
     ([[1.0, 2.0]], "the data is a list, expected an array"),

@@ -60,9 +60,10 @@ def _spread(coder: SparseCoder, unseen: np.ndarray) -> dict[str, float]:
         return {}
 
 
-def tolerance(name: str) -> float:
-    """Relative. Sums over a support change by whole components where a rounding error moves one across the cut."""
-    return 0.02 if name.startswith("codes") else 1e-3
+def tolerance(case: str, name: str) -> float:
+    """Relative. Sums over a support change by whole components where a rounding error moves one across the cut; lasso
+    codes are those of any solver that closes the duality gap to 1e-3, and there are two."""
+    return 0.02 if name.startswith("codes") or case == "fista" else 1e-3
 
 
 def stored() -> dict[str, dict[str, float]]:

@@ -17,7 +17,7 @@ def main() -> None:
     for case, found in figures.items():
         for name, value in found.items():
             old = before.get(case, {}).get(name)
-            if old is None or abs(value - old) > tolerance(name) * abs(old):
+            if old is None or abs(value - old) > tolerance(case, name) * abs(old):
                 print(f"{case}: {name} was {old}, is {value}")
     made = {"torch": torch.__version__, "python": platform.python_version(), "machine": platform.machine()}
     heading = "Stored figures of small runs; README.md says how and when they may be updated."

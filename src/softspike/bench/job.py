@@ -12,7 +12,7 @@ import torch
 
 from softspike.bench.entry import GAP, Entry, quality_of
 from softspike.bench.ours import encoders, solvers
-from softspike.bench.peers import missing, peers
+from softspike.bench.peers import PEERS, missing, peers
 from softspike.bench.problem import Problem, make_problem
 from softspike.bench.table import Row, markdown, row_of, verdicts
 from softspike.bench.timing import rounds, signals_within
@@ -30,6 +30,7 @@ class Size(NamedTuple):
     seconds: float = 3.0  # that one turn of a slow method may take
     training_steps: int = 200
     learning: int = 10_000
+    peers: Sequence[str] | None = None  # of `PEERS`; None is all of them
 
     @classmethod
     def quick(cls) -> "Size":
@@ -43,6 +44,9 @@ def bench_job(out: Path | None, size: Size) -> list[Row]:
             f"{size.rounds} rounds, {size.signals} signals and components {list(size.components)} were asked for, "
             "expected at least 2 rounds, 1 signal and 1 component: a single timing says nothing"
         )
+    for name in size.peers or ():
+        if name not in PEERS:
+            raise ValueError(f"{name!r} was asked for, expected peers among {', '.join(PEERS)}")
     rows: list[Row] = []
     for number, components in enumerate(size.components):
         print(f"{components:,} atoms: learning a dictionary …", flush=True)
@@ -65,7 +69,7 @@ def _count(rows: Sequence[Row], components: int) -> int:
 
 def _measure(problem: Problem, size: Size) -> list[Row]:
     print(f"{problem.n_components:,} atoms: training two encoders …", flush=True)
-    entries = [*solvers(problem), *peers(problem), *encoders(problem, size.training_steps)]
+    entries = [*solvers(problem), *peers(problem, size.peers), *encoders(problem, size.training_steps)]
     with stages_shown(len(entries) * (size.rounds + 1)) as told:
         counts = []
         for entry in entries:

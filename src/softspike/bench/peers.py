@@ -1,13 +1,13 @@
 """Other packages' rows. Each is optional: what is not installed is left out, and said so."""
 
-import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+import torch
 
 from softspike.bench.entry import GAP, Entry, quality_of
 from softspike.bench.problem import Problem
@@ -23,11 +23,14 @@ def missing() -> list[str]:
     return [package for package, module in PEERS.items() if find_spec(module) is None]
 
 
-def peers(problem: Problem) -> list[Entry]:
-    """λ in their conventions: scikit-learn's encoder and SPAMS minimise ½‖x − Az‖² + λ‖z‖₁, the others divide by D."""
+def peers(problem: Problem, packages: Sequence[str] | None = None) -> list[Entry]:
+    """Those asked for, or all.
+
+    λ in their conventions: scikit-learn's encoder and SPAMS minimise ½‖x − Az‖² + λ‖z‖₁, the others divide by D.
+    """
     makers = {"scikit-learn": _scikit_learn, "SPAMS": _spams, "celer": _celer, "skglm": _skglm}
-    absent = missing()
-    return [entry for package, make in makers.items() if package not in absent for entry in make(problem)]
+    wanted = [package for package in packages or makers if package not in missing()]
+    return [entry for package in wanted for entry in makers[package](problem)]
 
 
 @contextmanager
@@ -41,7 +44,8 @@ def _quietly() -> Iterator[None]:
 def _scikit_learn(problem: Problem) -> list[Entry]:
     from sklearn.decomposition import sparse_encode
 
-    x, dictionary = problem.x.numpy(), np.ascontiguousarray(problem.atoms.T.numpy())
+    # In float64: its coordinate descent does not see its own gap close in float32, and runs on to the limit.
+    x, dictionary = problem.x.double().numpy(), np.ascontiguousarray(problem.atoms.T.double().numpy())
 
     def lasso(algorithm: str) -> Callable[[int], np.ndarray]:
         def code(n: int) -> np.ndarray:
@@ -64,14 +68,14 @@ def _spams(problem: Problem) -> list[Entry]:
     import spams
 
     x, atoms = np.asfortranarray(problem.x.numpy().T), np.asfortranarray(problem.atoms.numpy())
-    cores = os.cpu_count() or 1
+    threads = torch.get_num_threads()  # as many as ours
 
     def lars(n: int) -> Any:
-        return spams.lasso(x[:, :n], atoms, lambda1=problem.penalty, mode=2, numThreads=cores).T
+        return spams.lasso(x[:, :n], atoms, lambda1=problem.penalty, mode=2, numThreads=threads).T
 
     def omp(n: int) -> Any:
         # Without eps it stops at once in float32.
-        return spams.omp(x[:, :n], atoms, L=problem.n_active, eps=0.0, numThreads=cores).T
+        return spams.omp(x[:, :n], atoms, L=problem.n_active, eps=0.0, numThreads=threads).T
 
     return [
         Entry("lasso", "SPAMS", "LARS", lars, "exact"),

@@ -13,16 +13,16 @@ _ENOUGH = 0.25  # of the time there is; a trial that takes as long says how long
 
 
 def signals_within(entry: Entry, n_signals: int, seconds: float) -> int:
-    """How many signals the method codes in about so much time: all, or a number that its row will state.
+    """How many signals the method codes in about so much processor time: all, or a number that its row will state.
 
     By trials that grow, since a few signals bear the whole cost of what is done once for all.
     """
     count = min(_FIRST, n_signals)
     entry.code(count)
-    took = _timed(entry, count)[0].wall
+    took = _timed(entry, count)[0].cpu
     while count < n_signals and took < _ENOUGH * seconds:
         count = min(4 * count, n_signals)
-        took = _timed(entry, count)[0].wall
+        took = _timed(entry, count)[0].cpu
     return n_signals if took * n_signals <= seconds * count else max(int(count * seconds / took), min(_FIRST, count))
 
 

@@ -73,6 +73,11 @@ def seconds_of(log: Sequence[Mapping[str, Any]]) -> float | None:
     return None if seconds is None or not math.isfinite(seconds) else float(seconds)
 
 
+def _is_figure(name: str, value: Any) -> bool:
+    """A number, or None for what is not measured of every coder."""
+    return isinstance(value, int | float) or (value is None and name in _MAY_BE_NONE)
+
+
 def stored_figures(summary: Mapping[str, Any] | None) -> Figures | None:
     """The figures of a summary.json, where it holds them."""
     try:
@@ -80,10 +85,7 @@ def stored_figures(summary: Mapping[str, Any] | None) -> Figures | None:
         # Figures that an older version did not write are unknown, not a reason to show none.
         own = {name: summary.get(name, math.nan) for name in Summary._fields} if summary else {}
         known = {name: rivals[name] for name in Baselines._fields if name in rivals}
-        if not all(
-            isinstance(value, int | float) or (value is None and name in _MAY_BE_NONE)
-            for name, value in [*own.items(), *known.items()]
-        ):
+        if not all(_is_figure(name, value) for name, value in [*own.items(), *known.items()]):
             return None
         return Figures(Summary(**own), Baselines(**known)) if summary and "active" in summary else None
     except (KeyError, TypeError, ValueError):
