@@ -175,6 +175,7 @@ def test_show(bench, kind):
     assert states.get(kind, "60 of 60  (finished") in outcome.out
     assert ("explained variance: " in outcome.out) == (kind in KINDS)
     assert ("explained variance, roughly: 0." in outcome.out) == (kind == "grey-stopped")
+    assert ("(20 features)" if kind == "bars" else "(8 × 8)") in outcome.out
     assert ("not what is trained; z = 0 has " in outcome.out) == (kind in KINDS)
 
 

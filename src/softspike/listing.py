@@ -50,12 +50,13 @@ def show_job(path: Path) -> None:
     run = RunFolder(path)
     config, state = run.coder_config(), state_of(run)
     settings = config.get("estimator") or {}
-    data = (config.get("data") or {}).get("name") or "not recorded"
+    known = config.get("data") or {}
+    data, shape = known.get("name") or "not recorded", known.get("image_shape")
     log = run.metrics()
     seconds = _took(log)
     lines: list[Line] = [
         ("method", str(settings.get("method")), ""),
-        ("data", str(data), f"{config.get('n_features')} features"),
+        ("data", str(data), " × ".join(map(str, shape)) if shape else f"{config.get('n_features')} features"),
         ("steps", f"{state.step} of {state.n_steps}", " · ".join(filter(None, [state.word, state.why, seconds]))),
     ]
     summary = run.optional_json("summary.json")

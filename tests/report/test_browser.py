@@ -276,6 +276,16 @@ def test_a_link_to_a_section_leads_to_it_though_what_is_above_is_drawn_later(pag
         window.wait_for_function("document.querySelectorAll('#mosaic .tile').length === 40")
 
 
+def test_every_line_of_a_comparison_says_whose_it_is(pages):
+    with opened(pages["several"]) as window:
+        found = window.eval_on_selector_all(
+            "figure.chart",
+            "(all) => all.map((c) => ['svg[role] path.line', '.legend .key'].map((s) => c.querySelectorAll(s).length))",
+        )
+        assert len(found) > 8
+        assert all(drawn == named > 0 for drawn, named in found)
+
+
 def test_curves_are_read_off_and_shown_over_time(pages):
     with opened(pages["grey"]) as window:
         chart = window.locator("svg[data-chart='misfit-step']")
