@@ -25,6 +25,7 @@ from softspike.metric import explained_share
 from softspike.parameters import check_parameters, plain_parameters, seed_of
 from softspike.report.figure import plot_dictionary
 from softspike.report.notebook import coder_html, figures_line
+from softspike.report.pixels import size_of
 from softspike.report.progress import progress_shown
 from softspike.run import FORMAT, RunError, RunFolder
 from softspike.several import Outcome, Start, best_of, fit_several
@@ -315,8 +316,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         if not hasattr(self, "components_"):
             return estimator_html_repr(self)
         d, n_features = self.components_.shape
-        each = " × ".join(map(str, self._drawn_shape or ())) or f"{n_features} features"
-        line = f"{d} atoms of {each}, {self.target_active_:g} asked to be active, {self.n_steps_} steps"
+        line = f"{d} atoms of {size_of(self._drawn_shape, n_features)}, {self.target_active_:g} asked to be active, {self.n_steps_} steps"
         parameters = self.get_params(deep=False)
         return coder_html(type(self).__name__, line, self.components_, parameters, self._drawn_shape, self._figures)
 

@@ -13,7 +13,7 @@ from softspike.estimator import SparseCoder
 from softspike.generator import LinearGenerator
 from softspike.report.figure import dictionary_order
 from softspike.report.last import last_figures, last_lines
-from softspike.report.pixels import drawn_as
+from softspike.report.pixels import drawn_as, size_of
 from softspike.report.record import seconds_of, stored_figures
 from softspike.report.table import Line, print_grid, print_table, summary_lines
 from softspike.report.terminal import half_blocks, inline_picture, small_mosaic
@@ -56,7 +56,7 @@ def show_job(path: Path) -> None:
     seconds = _took(log)
     lines: list[Line] = [
         ("method", str(settings.get("method")), ""),
-        ("data", str(data), " × ".join(map(str, shape)) if shape else f"{config.get('n_features')} features"),
+        ("data", str(data), size_of(shape, config.get("n_features"))),
         ("steps", f"{state.step} of {state.n_steps}", " · ".join(filter(None, [state.word, state.why, seconds]))),
     ]
     summary = run.optional_json("summary.json")

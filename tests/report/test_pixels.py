@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from softspike.report.pixels import drawn_as, to_bytes, to_signed_bytes
+from softspike.report.pixels import drawn_as, size_of, to_bytes, to_signed_bytes
 
 # features, shape of the data, limit → kind, size drawn, guessed, reduced
 SHAPES = [
@@ -65,3 +65,11 @@ def test_nothing_and_constants():
     assert not signed.any()
     assert not peak.any()
     assert not to_bytes(np.ones((2, 3)), np.ones(2), np.ones(2)).any()
+
+
+@pytest.mark.parametrize(
+    ("shape", "words"),
+    [((8, 8, 3), "8 × 8 × 3"), ((16, 16, 1), "16 × 16"), ((4, 5), "4 × 5"), ((3, 1), "3 × 1"), (None, "7 features")],
+)
+def test_the_size_of_a_row_in_words(shape, words):
+    assert size_of(shape, 7) == words

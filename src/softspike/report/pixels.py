@@ -1,13 +1,21 @@
 """In which shape features are drawn, and values as the bytes a browser draws from."""
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import nn
 
-__all__ = ["Drawn", "drawn_as", "to_bytes", "to_signed_bytes"]
+__all__ = ["Drawn", "drawn_as", "size_of", "to_bytes", "to_signed_bytes"]
+
+
+def size_of(shape: Sequence[int] | None, n_features: int | None) -> str:
+    """What one row is, in words: '8 × 8 × 3', '16 × 16' of one channel, '64 features' of no picture."""
+    if not shape:
+        return f"{n_features} features"
+    return " × ".join(map(str, shape[:-1] if len(shape) == 3 and shape[-1] == 1 else shape))
 
 
 class Drawn(NamedTuple):

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from softspike.report.pixels import size_of
 from softspike.report.record import Record
 
 __all__ = ["SettingRow", "dictionary_note", "duration", "inputs_note", "one_line", "settings_rows"]
@@ -18,7 +19,7 @@ def one_line(record: Record) -> str:
     """What was trained, on what, for how long."""
     atoms = "no dictionary yet" if record.dictionary is None else f"{len(record.dictionary.components):,} atoms"
     shape = record.drawn.source if record.drawn and record.drawn.kind != "bars" else ()
-    each = " × ".join(map(str, shape)) or f"{record.config.get('n_features')} features"
+    each = size_of(shape, record.config.get("n_features"))
     data = (record.config.get("data") or {}).get("name", "data that was not recorded")
     took = f" in {duration(record.seconds)}" if record.seconds is not None else ""
     parts = [str(record.settings.get("method")), f"{atoms} of {each}"]
