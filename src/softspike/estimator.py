@@ -316,7 +316,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         if not hasattr(self, "components_"):
             return estimator_html_repr(self)
         d, n_features = self.components_.shape
-        line = f"{d} atoms of {size_of(self._drawn_shape, n_features)}, {self.target_active_:g} asked to be active, {self.n_steps_} steps"
+        each = size_of(self._drawn_shape, n_features)
+        line = f"{d} atoms of {each}, {self.target_active_:g} asked to be active, {self.n_steps_} steps"
         parameters = self.get_params(deep=False)
         return coder_html(type(self).__name__, line, self.components_, parameters, self._drawn_shape, self._figures)
 
