@@ -222,9 +222,9 @@ MUTANTS = [
     Mutant(
         "FISTA shrinks by the whole penalty",
         "solver/fista.py",
-        "step * penalty, positive)",
-        "penalty, positive)",
-        "solver/test_fista.py",
+        "step * level[rows], positive)",
+        "level[rows], positive)",
+        "solver/test_lasso.py",
     ),
     Mutant(
         "the cut is one component off",
