@@ -109,6 +109,20 @@ def test_damage_is_noticed_and_the_checkpoint_before_is_used(tmp_path, damage):
     assert run.last_checkpoint() is None
 
 
+def test_damaged_checkpoints_take_no_place_from_new_ones(tmp_path):
+    """Two that are damaged do not outlive what training writes after going on from before them."""
+    run = RunFolder(tmp_path)
+    for step in (20, 30):
+        run.save_checkpoint(step, TENSORS)
+    for path in run.checkpoints():
+        os.truncate(path, 100)
+    for step in (5, 10, 15):
+        run.save_checkpoint(step, {**TENSORS, "step": torch.tensor(step)})
+    step, tensors = run.last_checkpoint()
+    assert step == int(tensors["step"]) == 15
+    assert [path.stem for path in run.checkpoints()] == ["step-000000015", "step-000000010"]
+
+
 def test_metrics_of_steps_done_again_and_a_torn_line_are_dropped(tmp_path):
     run = RunFolder(tmp_path)
     for step in (50, 100, 150):

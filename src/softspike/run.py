@@ -189,9 +189,13 @@ class RunFolder:
         folder = self.path / "checkpoints"
         with named(folder):
             folder.mkdir(exist_ok=True)
-        write_tensors(folder / f"step-{step:09d}.safetensors", tensors, {"step": str(step)})
-        for old in self.checkpoints()[_KEPT_CHECKPOINTS:]:
-            old.unlink()
+        newest = folder / f"step-{step:09d}.safetensors"
+        write_tensors(newest, tensors, {"step": str(step)})
+        # What claims to be ahead was passed over when training went on from before it: damaged, or a course left.
+        ahead = [path for path in self.checkpoints() if path.name > newest.name]
+        behind = [path for path in self.checkpoints() if path.name <= newest.name]
+        for useless in [*ahead, *behind[_KEPT_CHECKPOINTS:]]:
+            useless.unlink()
 
     def latest(self) -> tuple[int | None, dict[str, Tensor]] | None:
         """The finished model as (None, tensors), else the newest whole checkpoint as (step, tensors), else None."""
