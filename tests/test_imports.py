@@ -37,9 +37,10 @@ ARROW = [
     ["fitting"],
     ["stream", "inference", "reproduce", "several"],
     ["source"],
+    ["face"],
     ["estimator"],
     ["reporting", "listing", "launch", "sweeping"],
-    ["jobs", "inspecting", "bench"],
+    ["jobs", "inspecting", "bench", "exits"],
     ["cli"],
     ["__main__"],
 ]

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from drills.mutants import MUTANTS, ROOT
+from drills.faults import MUTANTS
+from drills.mutants import ROOT
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)

@@ -1,21 +1,13 @@
 """The softspike command. Heavy imports wait until a command runs, so that --help is quick."""
 
 import json
-import os
-import shlex
-import signal
-import sys
-import threading
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any
 
 import typer
 
 from softspike import __version__
+from softspike.exits import again, plain_errors
 from softspike.reproduce.command import add_commands
 
 app = typer.Typer(
@@ -69,72 +61,6 @@ Config = Annotated[Path | None, _unset("A JSON file of SparseCoder parameters; o
 Logs = Annotated[list[str] | None, _unset("Also write csv or tensorboard into the run folder; may be repeated.")]
 
 
-@contextmanager
-def _plain_errors(run: Path | None = None, hint: str = "") -> Iterator[None]:
-    """One sentence each for wrong input (exit 2), failed work (1) and interruptions, with how to go on (130, 143)."""
-    with warnings.catch_warnings(), _termination_raises():
-        warnings.showwarning = _show
-        try:
-            yield
-        except KeyboardInterrupt as stop:
-            saved = f" after step {stop.step}, which is saved" if hasattr(stop, "step") else ""
-            _fail(f"interrupted{saved}{hint if _is_run(run) else ''}", 128 + getattr(stop, "number", signal.SIGINT))
-        except ValueError as error:
-            _fail(str(error), 2)
-        except OSError as error:
-            _fail(f"{error}{hint if _is_run(run) else ''}", 1)
-        except RuntimeError as error:
-            _fail(str(error), 1)
-
-
-def _is_run(path: Path | None) -> bool:
-    return path is not None and (path / "config.json").exists()
-
-
-@contextmanager
-def _termination_raises() -> Iterator[None]:
-    """SIGTERM outside training is Ctrl-C with another exit code."""
-
-    def terminated(number: int, frame: FrameType | None) -> None:
-        stop = KeyboardInterrupt()
-        stop.number = number  # type: ignore[attr-defined]
-        raise stop
-
-    if threading.current_thread() is not threading.main_thread():  # no other thread may set a handler
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, terminated)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-_shown = warnings.showwarning
-
-
-def _show(
-    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
-) -> None:
-    """Our own warnings are sentences like our errors; of several processes, one says them."""
-    if not category.__module__.startswith("softspike"):
-        _shown(message, category, filename, lineno, file, line)
-    elif os.environ.get("RANK", "0") == "0":
-        print(f"softspike: {' '.join(str(message).split())}", file=sys.stderr)
-
-
-def _fail(message: str, code: int) -> None:
-    # Of several processes that were given the same wrong input, one says so.
-    if code != 2 or os.environ.get("RANK", "0") == "0":
-        print(f"softspike: {' '.join(message.split())}", file=sys.stderr)
-    raise SystemExit(code)
-
-
-def _again(*words: object) -> str:
-    """How to go on, as it can be pasted into a shell."""
-    return f"; go on with: {shlex.join(['softspike', *map(str, words), '--resume'])}"
-
-
 def _version(show: bool) -> None:
     if show:
         print(f"softspike {__version__}")
@@ -160,7 +86,7 @@ def demo(
 ) -> None:
     """Train 256 components on patches of the embedded photographs: under 2 minutes on 2 cores."""
     out = out if resume else _free_folder(out)
-    with _plain_errors(out, _again("demo", "-o", out)):
+    with plain_errors(out, again("demo", "-o", out)):
         from softspike.jobs import demo_job
 
         demo_job(out, steps, seed, device, resume)
@@ -201,7 +127,7 @@ def train(
     }  # fmt: skip
     given = {name: value for name, value in options.items() if value is not None}
     logs = [word for name in log or [] for word in ("--log", name)]
-    with _plain_errors(out, _again("train", data, "-o", out, *(["--key", key] if key else []), *logs)):
+    with plain_errors(out, again("train", data, "-o", out, *(["--key", key] if key else []), *logs)):
         from softspike.jobs import train_job
 
         train_job(data, out, {**config_file(config), **given}, key, resume, checkpoint_every, log or [])
@@ -216,7 +142,7 @@ def encode(
     device: Device = "auto",
 ) -> None:
     """Write the sparse codes of DATA."""
-    with _plain_errors():
+    with plain_errors():
         from softspike.jobs import encode_job
 
         encode_job(run, data, out, key, device)
@@ -225,7 +151,7 @@ def encode(
 @app.command()
 def evaluate(run: Run, data: Data, key: Key = None, device: Device = "auto") -> None:
     """Measure a trained coder on DATA, beside its baselines."""
-    with _plain_errors():
+    with plain_errors():
         from softspike.jobs import evaluate_job
 
         evaluate_job(run, data, key, device)
@@ -250,7 +176,7 @@ def report(
     device: Device = "auto",
 ) -> None:
     """Write a page of what was learned: figures, dictionary, inputs, curves."""
-    with _plain_errors():
+    with plain_errors():
         from softspike.reporting import report_job
 
         report_job(runs, data, key, out, serve, port, device)
@@ -259,7 +185,7 @@ def report(
 @app.command()
 def runs(folder: Annotated[Path, typer.Argument(help="Where to look, and a few folders below.")] = Path()) -> None:
     """List runs with their figures."""
-    with _plain_errors():
+    with plain_errors():
         from softspike.listing import runs_job
 
         runs_job(folder)
@@ -268,7 +194,7 @@ def runs(folder: Annotated[Path, typer.Argument(help="Where to look, and a few f
 @app.command()
 def show(run: Run) -> None:
     """Print the summary of a run and, on a terminal, a small picture of its dictionary."""
-    with _plain_errors():
+    with plain_errors():
         from softspike.listing import show_job
 
         show_job(run)
@@ -287,7 +213,7 @@ def inspect(
     device: Device = "auto",
 ) -> None:
     """Draw what the components of a trained coder stand for, by its codes of DATA."""
-    with _plain_errors():
+    with plain_errors():
         from softspike.inspecting import inspect_job
 
         inspect_job(run, data, out, key, beside or (), components, device)
@@ -305,7 +231,7 @@ def bench(
     quick: Annotated[bool, typer.Option("--quick", help="A small version, to see that it works.")] = False,
 ) -> None:
     """Time this library beside scikit-learn, SPAMS, celer and skglm, with what each time buys."""
-    with _plain_errors():
+    with plain_errors():
         from softspike.bench.job import Size, bench_job
 
         given: dict[str, Any] = {
@@ -319,7 +245,7 @@ def bench(
 @data_app.command()
 def olshausen(path: Annotated[Path, typer.Argument(help="IMAGES.mat or an npy of the ten whitened images.")]) -> None:
     """Say where the whitened Olshausen–Field images come from, and verify a file of them."""
-    with _plain_errors():
+    with plain_errors():
         from softspike.data.olshausen import EXPLANATION, load_olshausen
 
         print(EXPLANATION)
@@ -327,7 +253,7 @@ def olshausen(path: Annotated[Path, typer.Argument(help="IMAGES.mat or an npy of
         print(f"{path}: verified, {len(images)} images of {images.shape[1]}×{images.shape[2]}.")
 
 
-add_commands(reproduce_app, _plain_errors)
+add_commands(reproduce_app, plain_errors)
 
 
 def _free_folder(path: Path) -> Path:

@@ -1,43 +1,33 @@
-"""`SparseCoder`, the scikit-learn face of the library. Strings become objects here and nowhere further in."""
+"""`SparseCoder`, the scikit-learn face of the library: learning, and using what was learned."""
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import estimator_html_repr
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
-from softspike import __version__
-from softspike.choices import check_shares, image_shape_of, networks_named, precision_named
-from softspike.coder import Coder
+from softspike.choices import check_shares, precision_named
 from softspike.data import ArrayRows, Rows, RunningMoments, Standardiser, check_rows
 from softspike.decoding import decode_csr
-from softspike.fitting import Checkpoint, Fitted, check_size, fit_rows, pick_device, prepare, restore
+from softspike.face.keeping import Kept
+from softspike.face.seeing import Seen
+from softspike.fitting import Checkpoint, fit_rows, pick_device, prepare
 from softspike.generator import LinearGenerator
-from softspike.inference import Inference, as_array
-from softspike.methods import Built, Networks, Plan, composed, method_named
+from softspike.inference import as_array
 from softspike.metric import explained_share
-from softspike.parameters import check_parameters, plain_parameters, seed_of
-from softspike.report.figure import plot_dictionary
-from softspike.report.notebook import coder_html, figures_line
-from softspike.report.pixels import size_of
+from softspike.parameters import seed_of
 from softspike.report.progress import progress_shown
-from softspike.run import FORMAT, RunError, RunFolder
 from softspike.several import Outcome, Start, best_of, fit_several
 from softspike.stream import Stream
 from softspike.train import Alone, Observer, Rollback, Team
 
 __all__ = ["SparseCoder"]
 
-_DEEP_COMPONENTS = 256
 
-
-class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen):
     """Learns a dictionary, or a deep generator, and an encoder that turns data into codes with exact zeros.
 
     Parameters
@@ -86,57 +76,6 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     >>> coder.transform(X).shape
     (200, 32)
     """
-
-    _stream: Stream | None
-    _image_shape: tuple[int, ...] | None
-    _drawn_shape: tuple[int, ...] | None = None  # of the pictures it was trained on, where the data said so
-    _figures: str = ""  # what a run that it was loaded from has measured, in words
-    target_active_: float
-
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        sparsity: float = 0.1,
-        n_active: float | None = None,
-        method: str | Coder | Callable[[Plan], Built] = "hard-gaussian",
-        generator: str | Networks = "dictionary",
-        image_shape: Sequence[int] | None = None,
-        mirrored: bool = False,
-        n_samples: int = 20,
-        beta: float | None = None,
-        max_steps: int = 3000,
-        batch_size: int = 256,
-        learning_rate: float | None = None,
-        positive: bool = False,
-        encoder_steps: int = 5,
-        n_init: int = 1,
-        constant_features: str = "error",
-        random_state: Any = None,
-        device: str = "auto",
-        precision: str = "auto",
-        verbose: bool | None = None,
-    ):
-        self.n_components = n_components
-        self.sparsity = sparsity
-        self.n_active = n_active
-        self.method = method
-        self.generator = generator
-        self.image_shape = image_shape
-        self.mirrored = mirrored
-        self.n_samples = n_samples
-        self.beta = beta
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.positive = positive
-        self.encoder_steps = encoder_steps
-        self.n_init = n_init
-        self.constant_features = constant_features
-        self.random_state = random_state
-        self.device = device
-        self.precision = precision
-        self.verbose = verbose
 
     # ── learning ──
 
@@ -213,24 +152,6 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         check_rows(rows, min_samples=2, constant=self.constant_features, moments=moments)
         return Standardiser.from_moments(moments, centred=not self.positive)
 
-    def check_parameters(self, n_features: int, stored_shape: Sequence[int] | None = None) -> None:
-        """Raise ValueError, in one sentence, for the first parameter that cannot be used with so many features."""
-        check_parameters(self.get_params(deep=False), self._n_components(n_features))
-        precision_named(self.precision, pick_device(self.device))
-        if self.n_init > 1 and self.precision not in ("auto", "float32"):
-            raise ValueError(f"n_init is {self.n_init} and precision {self.precision!r}, expected 'auto' or 'float32'")
-        if self.n_init > 1 and isinstance(self.method, Coder):
-            raise ValueError(
-                f"n_init is {self.n_init}, expected 1 for a composed model: it has the weights it starts from"
-            )
-        self._builder()
-        self._image_shape = (
-            image_shape_of(n_features, self.image_shape, stored_shape) if self.generator == "conv" else None
-        )
-        self._networks()
-        if self._gives_shares and self.batch_size < 2:
-            raise ValueError("batch_size is 1, expected at least 2 for batch normalisation")
-
     def partial_fit(self, X: Any, y: Any = None) -> "SparseCoder":
         """Learn from one more batch of a stream: one pass over X, a step per `batch_size` rows.
 
@@ -298,97 +219,6 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         residual = np.square(x - self.inverse_transform(self.inference_.codes(rows))).sum()
         return explained_share(float(residual), float(np.square(x - x.mean(0)).sum()))
 
-    # ── seeing ──
-
-    def plot_components(
-        self, image_shape: tuple[int, ...] | None = None, order: np.ndarray | None = None, ax: Any = None
-    ) -> Any:
-        """Draw the dictionary with matplotlib, by falling norm or in the given order, and return the axes.
-
-        Atoms become tiles of `image_shape`, (h, w) or (h, w, 3); without it, of the shape of the images it was trained
-        on, where these came from a file, squares where the number of features is a square, otherwise rows of a map.
-        """
-        check_is_fitted(self, "coder_")
-        return plot_dictionary(self.components_, image_shape or self._drawn_shape, order, ax)
-
-    def _html_repr(self) -> str:
-        """What notebooks show: scikit-learn's diagram before `fit`, figures and the dictionary after."""
-        if not hasattr(self, "components_"):
-            return estimator_html_repr(self)
-        d, n_features = self.components_.shape
-        each = size_of(self._drawn_shape, n_features)
-        line = f"{d} atoms of {each}, {self.target_active_:g} asked to be active, {self.n_steps_} steps"
-        parameters = self.get_params(deep=False)
-        return coder_html(type(self).__name__, line, self.components_, parameters, self._drawn_shape, self._figures)
-
-    def _repr_html_inner(self) -> str:
-        return self._html_repr()
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        shown = {"text/plain": repr(self)}
-        return {**shown, "text/html": self._html_repr()} if get_config()["display"] == "diagram" else shown
-
-    # ── keeping ──
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write config.json and model.safetensors into a folder."""
-        check_is_fitted(self, "coder_")
-        run, config = RunFolder(path), self.config()
-        run.path.mkdir(parents=True, exist_ok=True)
-        (run.path / "summary.json").unlink(missing_ok=True)  # figures of the model that was here before
-        run.write_json("config.json", config)
-        run.save_model(self.model_tensors())
-
-    def model_tensors(self) -> dict[str, Tensor]:
-        """The trained model as named tensors, without the optimiser's."""
-        self._settle()
-        training = ("optimizer.", "precision.")
-        return {name: value for name, value in self._fitted.tensors().items() if not name.startswith(training)}
-
-    def config(self) -> dict[str, Any]:
-        """What `save` writes beside the tensors."""
-        return {
-            "format": FORMAT, "softspike": __version__, "estimator": plain_parameters(self.get_params(deep=False)),
-            "n_features": getattr(self, "n_features_in_", None),
-            "feature_names": list(getattr(self, "feature_names_in_", [])) or None,
-            "n_steps": getattr(self, "n_steps_", 0), "n_samples_seen": getattr(self, "n_samples_seen_", 0),
-            "image_shape": getattr(self, "_image_shape", None),
-        }  # fmt: skip
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], device: str = "auto") -> "SparseCoder":
-        """A coder from a folder written by `save` or by `softspike train`."""
-        run = RunFolder(path)
-        coder = cls.restored(run.config(), run.load_model(), device, str(run.path))
-        coder._figures = figures_line(run.optional_json("summary.json") or {})
-        return coder
-
-    @classmethod
-    def restored(
-        cls, config: Mapping[str, Any], tensors: dict[str, Tensor], device: str = "auto", where: str = "this"
-    ) -> "SparseCoder":
-        """A coder from what `config` returned and the tensors of a model or a checkpoint; `where` is for messages."""
-        place = pick_device(device)
-        try:
-            coder = cls(**{**config["estimator"], "device": device})
-            coder.n_features_in_ = int(config["n_features"])
-            if config.get("feature_names"):
-                coder.feature_names_in_ = np.asarray(config["feature_names"], dtype=object)
-            coder.check_parameters(coder.n_features_in_, config.get("image_shape"))
-            plan = coder._plan(coder.n_features_in_)
-            check_size(plan, tensors)
-            identity = Standardiser.identity(coder.n_features_in_)
-            fitted = prepare(coder._builder(), plan, 0, place, identity)
-            restore(fitted, tensors)
-            coder._set(fitted)
-            coder.n_steps_, coder.n_samples_seen_ = int(config.get("n_steps", 0)), int(config.get("n_samples_seen", 0))
-            shape = (config.get("data") or {}).get("image_shape")
-            coder._drawn_shape = tuple(shape) if shape else None
-        except Exception as error:  # a file that was tampered with can say anything at all
-            why = " ".join(str(error).split())
-            raise RunError(f"{where} does not hold a SparseCoder of this version ({why}); train again") from error
-        return coder
-
     # ── inside ──
 
     def _validate(self, X: Any, reset: bool) -> ArrayRows:
@@ -404,81 +234,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self._settle()
         return rows
 
-    def _settle(self) -> None:
-        """What a stream has left to do before its model is used."""
-        if self._stream is not None:
-            self._stream.settle()
-
-    def _set(self, fitted: Fitted) -> None:
-        self._fitted, self._stream = fitted, None
-        self.coder_, self.standardiser_ = fitted.coder, fitted.standardiser
-        self.target_active_ = self._target_count(fitted.coder.generator.n_components)
-        self._refresh()
-
-    def _refresh(self) -> None:
-        """Attributes that mirror the model's tensors."""
-        self.inference_ = Inference(self.coder_, self.standardiser_)
-        generator, scale = self.coder_.generator, self.standardiser_.scale
-        self._components = (
-            (generator.atoms.detach() * scale).T.cpu().numpy() if isinstance(generator, LinearGenerator) else None
-        )
-        self.mean_ = self.standardiser_.mean.cpu().numpy().copy()
-
-    @property
-    def components_(self) -> np.ndarray:
-        """The atoms in rows; AttributeError before fitting, and for a deep generator."""
-        found = self.__dict__.get("_components")
-        if found is None:
-            raise AttributeError(
-                "a deep generator has no components; softspike.metric.estimated_dictionary gives its linear picture"
-                if "_components" in self.__dict__
-                else "this SparseCoder has no components_ before it is fitted"
-            )
-        return found
-
-    @property
-    def image_shape_(self) -> tuple[int, ...] | None:
-        """The shape of the images that a deep generator was built for."""
-        return self._image_shape
-
-    def _plan(self, n_features: int) -> Plan:
-        d = self._n_components(n_features)
-        return Plan(
-            n_features, d, self._target_count(d) / d, self.max_steps, self.batch_size, self.n_samples,
-            self.learning_rate, self.positive, self.encoder_steps,
-            beta=1e-2 if self.beta is None else self.beta, networks=self._networks(),
-        )  # fmt: skip
-
-    def _n_components(self, n_features: int) -> int:
-        if self.n_components is not None:
-            return self.n_components
-        return n_features if self.generator == "dictionary" else _DEEP_COMPONENTS
-
-    def _networks(self) -> Networks | None:
-        return networks_named(self.generator, self._image_shape, self.mirrored)
-
-    @property
-    def _gives_shares(self) -> bool:
-        """Whether data must lie in [0, 1] and is not standardised."""
-        if isinstance(self.method, Coder):
-            return self.method.generator.gives_shares
-        return self.generator.gives_shares if isinstance(self.generator, Networks) else self.generator == "conv"
-
-    def _target_count(self, n_components: int) -> float:
-        return float(self.n_active) if self.n_active is not None else self.sparsity * n_components
-
-    def _builder(self) -> Callable[[Plan], Built]:
-        if isinstance(self.method, Coder):
-            return composed(self.method)
-        if callable(self.method):
-            return self.method
-        return method_named(str(self.method), self.positive, deep=self.generator != "dictionary")
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.coder_.generator.n_components

@@ -7,17 +7,10 @@ import sys
 import time
 from pathlib import Path
 
-from two_commands import app, free_port
+from two_commands import started
 
 if __name__ == "__main__":
-    os.environ |= {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
-    children = []
-    for rank in range(2):
-        child = os.fork()
-        if child == 0:
-            os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
-            app(prog_name="softspike")
-        children.append(child)
+    children = started()
     while not any(Path("run/checkpoints").glob("*.safetensors")):
         time.sleep(0.01)
     os.kill(children[1], signal.SIGSTOP)

@@ -18,7 +18,8 @@ def free_port():
         return probe.getsockname()[1]
 
 
-if __name__ == "__main__":
+def started():
+    """The command line given to this process, as the two processes of one job: their numbers."""
     os.environ |= {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     children = []
     for rank in range(2):
@@ -27,5 +28,9 @@ if __name__ == "__main__":
             os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
             app(prog_name="softspike")
         children.append(child)
-    print(*(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children))
+    return children
+
+
+if __name__ == "__main__":
+    print(*(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in started()))
     sys.exit(0)

@@ -1,13 +1,13 @@
 """softspike reproduce …: heavy imports wait until a command runs."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from softspike.reproduce.deep.command import add_deep_commands
+from softspike.reproduce.options import GO_ON, Device, Minutes, Out, PlainErrors, option
 
 __all__ = ["add_commands"]
 
@@ -20,29 +20,22 @@ HELP = {
 }
 
 
-def _option(text: str, *names: str) -> Any:
-    return typer.Option(*names, help=text, show_default=False)
-
-
-Out = Annotated[Path, _option("The folder to write; a second call goes on where the first stopped.", "--out", "-o")]
-Data = Annotated[Path | None, _option("The Olshausen–Field images: IMAGES.mat or npy.")]
-Quick = Annotated[bool, _option("A small version on embedded photographs: minutes on 2 cores.", "--quick")]
-Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
-Seeds = Annotated[str | None, _option("Seeds, with commas (default: 0,1337,747; quick: 0).")]
-Steps = Annotated[int | None, _option("Training steps (default: the paper's 240,000; quick: 2,000).")]
+Data = Annotated[Path | None, option("The Olshausen–Field images: IMAGES.mat or npy.")]
+Quick = Annotated[bool, option("A small version on embedded photographs: minutes on 2 cores.", "--quick")]
+Seeds = Annotated[str | None, option("Seeds, with commas (default: 0,1337,747; quick: 0).")]
+Steps = Annotated[int | None, option("Training steps (default: the paper's 240,000; quick: 2,000).")]
 Conventions = Annotated[
-    str | None, _option("scripts, equations (the paper's), both (default; quick: scripts), or scripts with one switch.")
+    str | None, option("scripts, equations (the paper's), both (default; quick: scripts), or scripts with one switch.")
 ]
-Methods = Annotated[str | None, _option("Only these methods, with commas (tables over methods).")]
-Samplings = Annotated[str | None, _option("Of mean, max and iw only these, with commas (jaccard).")]
-Together = Annotated[int | None, _option("Models trained at once (default: 1; on a GPU all that fit together).")]
-Cells = Annotated[Path | None, _option("Where trained models are kept (default: OUT/cells).")]
-Others = Annotated[list[Path] | None, _option("Also count what these folders have measured.", "--from")]
-Minutes = Annotated[float | None, _option("Stop before this many minutes have passed; go on later.")]
-TrainOnly = Annotated[bool, _option("Train and save; measure later, perhaps elsewhere.", "--train-only")]
+Methods = Annotated[str | None, option("Only these methods, with commas (tables over methods).")]
+Samplings = Annotated[str | None, option("Of mean, max and iw only these, with commas (jaccard).")]
+Together = Annotated[int | None, option("Models trained at once (default: 1; on a GPU all that fit together).")]
+Cells = Annotated[Path | None, option("Where trained models are kept (default: OUT/cells).")]
+Others = Annotated[list[Path] | None, option("Also count what these folders have measured.", "--from")]
+TrainOnly = Annotated[bool, option("Train and save; measure later, perhaps elsewhere.", "--train-only")]
 
 
-def add_commands(app: typer.Typer, plain_errors: Callable[..., AbstractContextManager[None]]) -> None:
+def add_commands(app: typer.Typer, plain_errors: PlainErrors) -> None:
     """One command for each table and figure, all with the same options, and one for the page of results."""
     for name, text in HELP.items():
         app.command(name, help=text)(_command(name, plain_errors))
@@ -50,14 +43,14 @@ def add_commands(app: typer.Typer, plain_errors: Callable[..., AbstractContextMa
     app.command("page", help="Write the page of results from what has been measured.")(_page(plain_errors))
 
 
-def _command(what: str, plain_errors: Callable[..., AbstractContextManager[None]]) -> Callable[..., None]:
+def _command(what: str, plain_errors: PlainErrors) -> Callable[..., None]:
     def command(
         out: Out, data: Data = None, quick: Quick = False, device: Device = "auto", seeds: Seeds = None,
         steps: Steps = None, conventions: Conventions = None, methods: Methods = None, samplings: Samplings = None,
         together: Together = None, cells: Cells = None, others: Others = None, limit_minutes: Minutes = None,
         train_only: TrainOnly = False,
     ) -> None:  # fmt: skip
-        with plain_errors(out, "; run the same command again to go on where it stopped"):
+        with plain_errors(out, GO_ON):
             from softspike.reproduce.asked import Asked
             from softspike.reproduce.job import reproduce_job
 
@@ -70,7 +63,7 @@ def _command(what: str, plain_errors: Callable[..., AbstractContextManager[None]
     return command
 
 
-def _page(plain_errors: Callable[..., AbstractContextManager[None]]) -> Callable[..., None]:
+def _page(plain_errors: PlainErrors) -> Callable[..., None]:
     def command(
         results: Annotated[list[Path], typer.Argument(help="Folders that reproduce wrote.")],
         page: Annotated[Path, typer.Option("--out", "-o", help="The page to write; pictures go beside it.")],

@@ -1,15 +1,14 @@
 """softspike reproduce fashion-mnist | celeba | deep-page: heavy imports wait until a command runs."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-__all__ = ["add_deep_commands"]
+from softspike.reproduce.options import GO_ON, Device, Minutes, Out, PlainErrors, option
 
-PlainErrors = Callable[..., AbstractContextManager[None]]
+__all__ = ["add_deep_commands"]
 
 HELP = {
     "fashion-mnist": "Fashion-MNIST with convolutional networks: sweeps over dimension and sparsity.",
@@ -17,25 +16,18 @@ HELP = {
 }
 
 
-def _option(text: str, *names: str) -> Any:
-    return typer.Option(*names, help=text, show_default=False)
-
-
-Out = Annotated[Path, _option("The folder to write; a second call goes on where the first stopped.", "--out", "-o")]
-Data = Annotated[Path | None, _option("The official folder, or one with train.parquet and test.parquet.")]
-Quick = Annotated[bool, _option("A small version that only shows that everything runs.", "--quick")]
-Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
-Epochs = Annotated[int | None, _option("Passes over the training images (default: the paper's 300).")]
-Rate = Annotated[float | None, _option("Peak of a one-cycle learning rate (default: the paper's constant 3e-4).")]
-Methods = Annotated[str | None, _option("Only these methods, with commas.")]
-Dimensions = Annotated[str | None, _option("Dimensions at 10 % active, with commas, or none (default: the paper's).")]
-Shares = Annotated[str | None, _option("Active shares at the middle dimension, or none (default: .05,.1,.2,.5).")]
+Data = Annotated[Path | None, option("The official folder, or one with train.parquet and test.parquet.")]
+Quick = Annotated[bool, option("A small version that only shows that everything runs.", "--quick")]
+Epochs = Annotated[int | None, option("Passes over the training images (default: the paper's 300).")]
+Rate = Annotated[float | None, option("Peak of a one-cycle learning rate (default: the paper's constant 3e-4).")]
+Methods = Annotated[str | None, option("Only these methods, with commas.")]
+Dimensions = Annotated[str | None, option("Dimensions at 10 % active, with commas, or none (default: the paper's).")]
+Shares = Annotated[str | None, option("Active shares at the middle dimension, or none (default: .05,.1,.2,.5).")]
 Seeds = Annotated[str, typer.Option(help="Seeds, with commas.")]
 Conventions = Annotated[str, typer.Option(help="equations (the paper's), scripts or both.")]
 Precision = Annotated[str, typer.Option(help="auto, float32, bfloat16 or float16.")]
-InceptionFile = Annotated[Path | None, _option("Weights of Inception v3 (safetensors), for the FID proper.")]
-Minutes = Annotated[float | None, _option("Stop before this many minutes have passed; go on later.")]
-Keep = Annotated[bool, _option("Keep the trained models in OUT/models.", "--keep-models")]
+InceptionFile = Annotated[Path | None, option("Weights of Inception v3 (safetensors), for the FID proper.")]
+Keep = Annotated[bool, option("Keep the trained models in OUT/models.", "--keep-models")]
 
 
 def add_deep_commands(app: typer.Typer, plain_errors: PlainErrors) -> None:
@@ -51,7 +43,7 @@ def _command(what: str, plain_errors: PlainErrors) -> Callable[..., None]:
         seeds: Seeds = "0", conventions: Conventions = "equations", precision: Precision = "auto",
         inception: InceptionFile = None, limit_minutes: Minutes = None, keep_models: Keep = False,
     ) -> None:  # fmt: skip
-        with plain_errors(out, "; run the same command again to go on where it stopped"):
+        with plain_errors(out, GO_ON):
             from softspike.reproduce.deep.job import DeepOptions, deep_job
 
             deep_job(what, DeepOptions(

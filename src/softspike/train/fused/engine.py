@@ -8,9 +8,10 @@ from torch import Tensor
 
 from softspike.coder import Coder, Loss
 from softspike.data import Rows
+from softspike.schedule import Scaled
 from softspike.solver import FistaCoder
 from softspike.train.fused.clock import Clock, Lookup
-from softspike.train.fused.fista import FistaReplicas, FistaStep, Scaled
+from softspike.train.fused.fista import FistaReplicas, FistaStep
 from softspike.train.fused.reading import check_alike, check_recipe, read
 from softspike.train.fused.replicas import Replicas
 from softspike.train.fused.step import Step

@@ -11,27 +11,11 @@ from softspike.generator import Dictionary
 from softspike.kernels.fista import MOST_COMPONENTS, fista_codes
 from softspike.kernels.gather import gather
 from softspike.kernels.linear import decoding_error, descend
-from softspike.schedule import Schedule
 from softspike.solver import FistaCoder
 from softspike.train.fused.clock import Lookup
 from softspike.train.fused.reading import must
 
-__all__ = ["FistaReplicas", "FistaStep", "Scaled"]
-
-
-@dataclass(frozen=True)
-class Scaled(Schedule):
-    """factor·schedule(step): the penalty ω(step)·λ."""
-
-    schedule: Schedule
-    factor: float
-
-    def __call__(self, step: int) -> float:
-        return self.factor * self.schedule(step)
-
-    @property
-    def final(self) -> float:
-        return self.factor * self.schedule.final
+__all__ = ["FistaReplicas", "FistaStep"]
 
 
 class FistaReplicas:
