@@ -70,4 +70,5 @@ def test_it_builds_without_a_warning(tmp_path):
 
     for name in set(softspike.__all__) - {"__version__"}:
         assert f'id="softspike.{name}"' in api
-    assert 'id="softspike.SparseCoder.transform"' in api
+    for method in ("transform", "save", "load", "plot_components"):
+        assert f'id="softspike.SparseCoder.{method}"' in api
