@@ -261,7 +261,7 @@ MUTANTS = [
     ),
     Mutant(
         "files are renamed before they are on the disk",
-        "files.py",
+        "disk.py",
         "                os.fsync(file.fileno())\n",
         "",
         "test_run.py",

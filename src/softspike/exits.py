@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -76,6 +76,14 @@ def _fail(message: str, code: int) -> None:
     raise SystemExit(code)
 
 
-def again(*words: object) -> str:
-    """How to go on, as it can be pasted into a shell."""
-    return f"; go on with: {shlex.join(['softspike', *map(str, words), '--resume'])}"
+def again(*words: object, options: Iterable[tuple[str, object]] = ()) -> str:
+    """How to go on, as it can be pasted into a shell; options without a value are left out."""
+    given = [str(word) for option in options if option[1] is not None for word in option]
+    return f"; go on with: {shlex.join([*_started(), *map(str, words), *given, '--resume'])}"
+
+
+def _started() -> list[str]:
+    """How this process was started: by torchrun, with as many others here as there are now, or alone."""
+    if os.environ.get("WORLD_SIZE", "1") == "1":
+        return ["softspike"]
+    return ["torchrun", "--nproc-per-node", os.environ.get("LOCAL_WORLD_SIZE", "1"), "-m", "softspike"]

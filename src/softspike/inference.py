@@ -106,7 +106,6 @@ def _batches(rows: Rows, size: int) -> Iterator[Tensor]:
     for first in range(0, len(rows), size):
         last = min(first + size, len(rows))
         if isinstance(rows, ArrayRows) and _is_double(rows):
-            flat = rows.array[first:last].reshape(last - first, rows.n_features)
-            yield torch.from_numpy(np.array(flat, order="C"))  # a copy: it may be read-only
+            yield torch.from_numpy(np.array(rows.between(first, last), order="C"))  # a copy: it may be read-only
         else:
             yield rows.take(torch.arange(first, last))

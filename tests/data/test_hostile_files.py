@@ -15,7 +15,9 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+import torch
 from PIL import Image
+from safetensors.torch import save_file
 from scipy.io import loadmat, savemat
 
 from softspike.data import DataError, promise, read_labels, read_rows
@@ -150,23 +152,39 @@ def test_classes_without_end(tmp_path):
 
 CUT = """
 import os, sys, torch
-from softspike.data import read_rows
-rows = read_rows(sys.argv[1])
-rows.take(torch.arange(3))
-os.truncate(sys.argv[1], 4096)
-try:
-    rows.take(torch.arange(9000, 9990))
-except ValueError as error:
-    print(error)
+from softspike.data import arrays, matlab, read_rows
+from softspike.inference import _batches
+small = sys.argv[1] == "small"
+for path in sys.argv[2:]:
+    if not small:
+        arrays.SMALL = matlab.SMALL = 0  # as if they were long
+    rows = read_rows(path)
+    rows.take(torch.arange(3))
+    os.truncate(path, 4096)
+    last = torch.arange(9000, 9990)
+    for use in (lambda: rows.take(last), lambda: rows.original(9999), lambda: list(_batches(rows, 99))):
+        try:
+            print(path, len(use()))
+        except ValueError as error:
+            print(path, error)
 """
 
 
-def test_a_file_that_is_cut_short_while_it_is_read(tmp_path):
-    """Where it is mapped, reading on would end the process without a word."""
-    np.save(tmp_path / "x.npy", np.zeros((10_000, 16)))
-    done = subprocess.run([sys.executable, "-c", CUT, str(tmp_path / "x.npy")], capture_output=True, text=True)
+@pytest.mark.parametrize("size", ["small", "large"])
+def test_a_file_that_is_cut_short_while_it_is_read(tmp_path, size):
+    """Where it is mapped, reading on would end the process without a word; what is small is not mapped."""
+    x = np.zeros((10_000, 16))
+    np.save(tmp_path / "x.npy", x)
+    savemat(tmp_path / "x.mat", {"x": x})
+    save_file({"x": torch.from_numpy(x)}, tmp_path / "x.safetensors")
+    files = [str(tmp_path / f"x{suffix}") for suffix in (".npy", ".mat", ".safetensors")]
+    done = subprocess.run([sys.executable, "-c", CUT, size, *files], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "the file became shorter while it was read (it has 4096 of 1280128 bytes)" in done.stdout
+    told = [line.split(" ", 1) for line in done.stdout.splitlines()]
+    assert [path for path, _ in told] == [path for path in files for _ in range(3)]
+    for path, said in told:
+        cut = said.startswith("the file became shorter while it was read (it has 4096 of 1280")
+        assert cut == (size == "large" or path.endswith(".npy")), (path, said)
 
 
 KINDS = ["f8", "f4", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "bool"]

@@ -5,6 +5,7 @@ file states. Here every length is compared with what is left of the file before 
 """
 
 import mmap
+import os
 import zlib
 from math import prod
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from softspike.data.error import DataError
+from softspike.data.mapped import SMALL
 from softspike.data.promise import check_promise
 
 __all__ = ["load_mat"]
@@ -34,8 +36,7 @@ class _Element(NamedTuple):
 
 def load_mat(path: Path) -> dict[str, np.ndarray]:
     """The arrays of real numbers in a file, by name, in the types they are stored in."""
-    with open(path, "rb") as file:
-        held = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    held = _held(path)
     if len(held) >= 4 and 0 in bytes(held[:4]):
         return _version_4(held)
     if len(held) < 128 or bytes(held[126:128]) not in (b"IM", b"MI"):
@@ -54,6 +55,13 @@ def load_mat(path: Path) -> dict[str, np.ndarray]:
         if named is not None:
             arrays[named[0]] = named[1]
     return arrays
+
+
+def _held(path: Path) -> memoryview:
+    with open(path, "rb") as file:
+        if os.fstat(file.fileno()).st_size <= SMALL:
+            return memoryview(file.read())
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def _read(held: memoryview, place: int, order: str) -> _Element:
