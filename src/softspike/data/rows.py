@@ -10,6 +10,7 @@ from torch import Tensor
 
 from softspike.data.error import DataError, dtype_error, shape_error
 from softspike.data.mapped import advise, check_whole
+from softspike.data.tensors import check_tensor
 
 __all__ = ["ArrayRows", "Rows", "ShardRows", "StoredRows", "SubsetRows", "TensorRows"]
 
@@ -116,8 +117,7 @@ class TensorRows:
     ):
         if tensor.ndim != 2:
             raise shape_error(tensor.shape)
-        if tensor.is_complex():
-            raise dtype_error(tensor.dtype)
+        check_tensor(tensor)
         self.tensor, self.image_shape, self.n_features = tensor.detach(), image_shape, tensor.shape[1]
         self.check = check
 
