@@ -46,6 +46,8 @@ class CapturedStep:
         for group in step.optimizer.param_groups:
             group["lr"] = torch.tensor(float(group["lr"]), device=step.device)
             group |= {"fused": True, "foreach": False}  # one kernel for all, which reads its rate from the device
+            if "capturable" in group:  # Adam's word for it
+                group["capturable"] = True
         for slots in step.optimizer.state.values():  # of a run that goes on: such a kernel counts on the device, too
             if "step" in slots:
                 slots["step"] = slots["step"].to(step.device, torch.float32)
