@@ -11,16 +11,18 @@ from softspike.train.precision import Float16
 from softspike.train.step import Step
 from softspike.train.team import Alone
 
-__all__ = ["CapturedStep", "capturable"]
+__all__ = ["WORTH", "CapturedStep", "capturable"]
 
 _WARM_UP = 3  # steps launched one kernel at a time: libraries choose algorithms and optimisers make their state
+WORTH = 50  # steps, for fewer of which recording takes longer than it saves
 
 
 def capturable(step: Step) -> bool:
-    """Whether the step can be one launch: on one GPU, and in a precision that never asks the host."""
+    """Whether the step can be one launch: on one GPU, and nothing in it asks the host, neither coder nor precision."""
     optimizers = (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW)
     return (
         step.device.type == "cuda"
+        and not step.coder.asks_host
         and isinstance(step.team, Alone)
         and not isinstance(step.precision, Float16)
         and type(step.optimizer) in optimizers
@@ -44,6 +46,11 @@ class CapturedStep:
         for group in step.optimizer.param_groups:
             group["lr"] = torch.tensor(float(group["lr"]), device=step.device)
             group |= {"fused": True, "foreach": False}  # one kernel for all, which reads its rate from the device
+            if "capturable" in group:  # Adam's word for it
+                group["capturable"] = True
+        for slots in step.optimizer.state.values():  # of a run that goes on: such a kernel counts on the device, too
+            if "step" in slots:
+                slots["step"] = slots["step"].to(step.device, torch.float32)
 
     def __call__(self, x: Tensor, number: int) -> Loss:
         self._prepare(x, number)

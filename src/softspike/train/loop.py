@@ -10,7 +10,7 @@ from torch.optim import Optimizer
 
 from softspike.coder import Loss, Trainable
 from softspike.data import Rows
-from softspike.train.captured import CapturedStep, capturable
+from softspike.train.captured import WORTH, CapturedStep, capturable
 from softspike.train.interrupt import Interrupted
 from softspike.train.order import batch_rows
 from softspike.train.precision import FullPrecision, Precision
@@ -66,18 +66,19 @@ def train(
     stop: Callable[[], bool] = lambda: False,
     precision: Precision = FullPrecision(),
     team: Team = Alone(),
-    captured: bool = False,
+    captured: bool = True,
 ) -> Optimizer:
     """Run steps start … n_steps. The same coder, rows, recipe and seed give the same weights, bit for bit, on a CPU.
 
-    `stop` is asked after every step; where it says yes, the step is saved and `Interrupted` raised. With `captured`,
-    steps on a GPU are recorded once and replayed (`CapturedStep`), where they can be.
+    `stop` is asked after every step; where it says yes, the step is saved and `Interrupted` raised. Steps on a GPU
+    are recorded once and replayed (`CapturedStep`), where they can be and unless `captured` is False.
     """
     device = torch.device(device)
     optimizer = optimizer if optimizer is not None else recipe.build(coder.parameter_groups())
     one = Step(coder, optimizer, recipe, seed, device, precision, team)
     kept = [*coder.buffers(), *(parameter.data for parameter in one.steered)]
-    take = CapturedStep(one) if captured and capturable(one) else one
+    worth = captured and recipe.n_steps - start >= WORTH
+    take = CapturedStep(one) if worth and capturable(one) else one
     unchecked: list[Tensor] = []  # losses since the last check, left on the device
     with team.joined(coder), _training(coder, device):
         for step in range(start, recipe.n_steps):

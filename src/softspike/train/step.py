@@ -41,7 +41,8 @@ class Step:
         """All that happens on the device; the time may be a number there."""
         with self.precision.lowered(self.device):
             loss = self.coder.loss(x, time, random)
-        self.optimizer.zero_grad(set_to_none=True)
+        for parameter in (*self.parameters, *self.steered):
+            parameter.grad = None
         self.precision.backward(loss.total)
         self.team.average_gradients(self.coder.parameters())
         self.precision.unscale(self.optimizer, self.steered)
