@@ -97,6 +97,56 @@ def test_a_header_that_promises_terabytes(tmp_path, little_memory, name):
     assert str(caught.value).startswith(str(tmp_path / name))
 
 
+def idx(n_rows):
+    return struct.pack(">BBBBII", 0, 0, 8, 2, n_rows, 2**10)
+
+
+def picture_of_zeros(path):
+    path.mkdir()
+    Image.new("RGB", (2**11, 2**11)).save(path / "x.png")
+
+
+ZEROS = {
+    "x.gz": lambda p: p.write_bytes(gzip.compress(idx(2**14) + bytes(2**24))),
+    "x.npz": lambda p: np.savez_compressed(p, x=np.zeros((2**14, 2**10), np.uint8)),
+    "x.mat": lambda p: savemat(p, {"x": np.zeros((2**14, 2**7))}, do_compression=True),
+    "x.parquet": lambda p: pd.DataFrame({"x": np.zeros(2**21)}).to_parquet(p, use_dictionary=False, compression="zstd"),
+    "pictures": picture_of_zeros,
+}
+
+
+@pytest.mark.parametrize("name", ZEROS)
+def test_zeros_that_swell(tmp_path, monkeypatch, name):
+    """They are read while they are harmless, and refused before they are unpacked where they are not."""
+    ZEROS[name](tmp_path / name)
+    assert not np.asarray(read_rows(tmp_path / name).take(torch.arange(1))).any()
+    monkeypatch.setattr(promise, "_HARMLESS", 2**20)
+    with pytest.raises(DataError, match=r"would take \d\.\d+e\+0[67] bytes but the file holds \d+, expected at most"):
+        read_rows(tmp_path / name)
+
+
+def test_a_small_file_of_many_zeros(tmp_path, little_memory):
+    """1.6 GB in a hundred kilobytes."""
+    parts = [gzip.compress(idx(25 * 2**16)), *[gzip.compress(bytes(2**26), 1)] * 25]
+    (tmp_path / "x.gz").write_bytes(b"".join(parts))
+    with pytest.raises(DataError, match=r"x\.gz would take 1\.68e\+09 bytes"):
+        read_rows(tmp_path / "x.gz")
+
+
+def test_many_compressed_arrays_count_together(tmp_path, monkeypatch):
+    monkeypatch.setattr(promise, "_HARMLESS", 2**21)
+    savemat(tmp_path / "x.mat", {name: np.zeros((2**11, 2**6)) for name in "abcd"}, do_compression=True)
+    with pytest.raises(DataError, match="what is compressed in it would take"):
+        read_rows(tmp_path / "x.mat", "a")
+
+
+def test_a_photograph_of_twelve_million_pixels(tmp_path):
+    Image.effect_noise((4032, 3024), 50).save(tmp_path / "x.jpg", quality=50)
+    rows = read_rows(tmp_path)
+    assert rows.n_features == 4032 * 3024
+    assert rows.image_shape == (3024, 4032)
+
+
 def test_a_table_that_swells(tmp_path, monkeypatch):
     """Equal values take next to no room in parquet: what they would become is looked at first."""
     pd.DataFrame({"a": np.zeros(2_000_000)}).to_parquet(tmp_path / "x.parquet")
