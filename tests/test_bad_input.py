@@ -29,7 +29,7 @@ def bench(tmp_path_factory):
     nan[7, 3], inf[0, 11], constant[:, [2, 5]], huge[5, 1] = np.nan, -np.inf, 4.0, 1e300
     arrays = {
         "good": X, "nan": nan, "inf": inf, "constant": constant, "huge": huge, "flat": X[0], "one": X[:1],
-        "none": X[:0], "narrow": X[:, :5], "widthless": X[:, :0], "complex": X.astype(np.complex64),
+        "none": X[:0], "narrow": X[:, :5], "wide": np.tile(X, 25), "widthless": X[:, :0], "complex": X.astype(np.complex64),
     }  # fmt: skip
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array)
@@ -42,7 +42,10 @@ def bench(tmp_path_factory):
     configs = {
         "unknown": {"n_component": 8}, "list": [1], "wrong": {"sparsity": "much"}, "boolean": {"n_active": True},
         "seed": {"random_state": "abc"}, "half": {"random_state": 1.5}, "no": {"positive": "no"},
-        "gpu": {"device": "gpu"},
+        "gpu": {"device": "gpu"}, "million": {"n_components": 10**12}, "mole": {"n_components": 10**23},
+        "deep": {"encoder_steps": 10**9}, "draws": {"n_samples": 10**9}, "fast": {"learning_rate": 1e300},
+        "batch": {"batch_size": 10**15}, "starts": {"n_init": 10**6}, "steps": {"max_steps": 10**30},
+        "beta": {"beta": 1e-300}, "text": {"max_steps": "9" * 10**5}, "wide": {"n_components": 2**24},
     }  # fmt: skip
     for name, content in configs.items():
         (folder / f"{name}.json").write_text(json.dumps(content))
@@ -100,6 +103,18 @@ TRAIN = {
     "good.npy --seed 99999999999999999999999": ["random_state is 99999999999999999999999", "expected a whole number"],
     "good.npy --config no.json": ["positive is 'no'", "expected True or False"],
     "good.npy --config gpu.json": ["device is 'gpu'", "expected 'auto', 'cpu' or 'cuda'"],
+    "good.npy --config million.json": ["n_components is 1000000000000", "expected at most 16777216"],
+    "good.npy --config mole.json": ["n_components is 100000000000000000000000", "expected at most 16777216"],
+    "good.npy --config deep.json": ["encoder_steps is 1000000000", "expected at most 1024"],
+    "good.npy --config draws.json": ["n_samples is 1000000000", "expected at most 65536"],
+    "good.npy --config fast.json": ["learning_rate is 1e+300", "a number > 0 and at most 1e+12"],
+    "good.npy --config batch.json": ["batch_size is 1000000000000000", "expected at most 16777216"],
+    "good.npy --config starts.json": ["n_init is 1000000", "expected at most 1024"],
+    "good.npy --config steps.json": ["max_steps is 1000000000000000000000000000000", "at most 1000000000000"],
+    "good.npy --config beta.json": ["beta is 1e-300", "expected a number > 0, from 1e-12 to 1e+12"],
+    "good.npy --config text.json": ["max_steps is '9999", "…, expected a whole number ≥ 1"],
+    "wide.npy --config wide.json": ["16777216 and the data has 300 features", "a product of at most 4294967296"],
+    "good.npy --components 1000000000000": ["n_components is 1000000000000", "expected at most 16777216"],
     "good.npy --config torn.json": ["cannot read the configuration torn.json"],
     "good.npy --config absent.json": ["cannot read the configuration absent.json"],
     "good.npy --resume": ["is not a run folder: it has no config.json"],

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from softspike.visible import visible
+
 __all__ = ["again", "plain_errors"]
 
 
@@ -66,14 +68,19 @@ def _show(
     if not category.__module__.startswith("softspike"):
         _shown(message, category, filename, lineno, file, line)
     elif os.environ.get("RANK", "0") == "0":
-        print(f"softspike: {' '.join(str(message).split())}", file=sys.stderr)
+        _say(str(message))
 
 
 def _fail(message: str, code: int) -> None:
     # Of several processes that were given the same wrong input, one says so.
     if code != 2 or os.environ.get("RANK", "0") == "0":
-        print(f"softspike: {' '.join(message.split())}", file=sys.stderr)
+        _say(message)
     raise SystemExit(code)
+
+
+def _say(sentence: str) -> None:
+    """On one line, with whatever file or label it quotes made harmless."""
+    print(f"softspike: {visible(' '.join(sentence.split()))}", file=sys.stderr)
 
 
 def again(*words: object, options: Iterable[tuple[str, object]] = ()) -> str:

@@ -74,7 +74,7 @@ PROMISES = {
     "x.safetensors": lambda p: p.write_bytes(struct.pack("<Q", len(SAFETENSORS)) + SAFETENSORS + bytes(64)),
     "header.safetensors": lambda p: p.write_bytes(struct.pack("<Q", 2**62) + SAFETENSORS),
     "pictures": lambda p: picture_folder(p, png(2**16 - 1, 2**16 - 1)),
-    "wide": lambda p: picture_folder(p, png(5000, 5000)),
+    "wide": lambda p: picture_folder(p, png(7000, 7000)),
 }  # fmt: skip
 
 
@@ -140,11 +140,11 @@ def test_many_compressed_arrays_count_together(tmp_path, monkeypatch):
         read_rows(tmp_path / "x.mat", "a")
 
 
-def test_a_photograph_of_twelve_million_pixels(tmp_path):
-    Image.effect_noise((4032, 3024), 50).save(tmp_path / "x.jpg", quality=50)
+def test_a_photograph_of_a_phone(tmp_path):
+    Image.effect_noise((5712, 4284), 50).save(tmp_path / "x.jpg", quality=50)
     rows = read_rows(tmp_path)
-    assert rows.n_features == 4032 * 3024
-    assert rows.image_shape == (3024, 4032)
+    assert rows.n_features == 5712 * 4284
+    assert rows.image_shape == (4284, 5712)
 
 
 def test_a_table_that_swells(tmp_path, monkeypatch):

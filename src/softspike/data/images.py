@@ -26,7 +26,7 @@ __all__ = ["IMAGE_SUFFIXES", "Cropped", "PixelRows", "decode", "decode_images", 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
 # Pillow knows dozens of formats, one of which (PostScript) is a program that it would have run.
 _FORMATS = ("PNG", "JPEG", "BMP", "TIFF", "WEBP")
-_MOST_PIXELS = 2**24  # a header may promise any number of them
+_MOST_PIXELS = 2**25  # a header may promise any number of them
 _LARGE = 2**22  # pixels; beyond, images are decoded one at a time, as each takes many times its size
 _one_large = Lock()
 
