@@ -29,7 +29,8 @@ def bench(tmp_path_factory):
     nan[7, 3], inf[0, 11], constant[:, [2, 5]], huge[5, 1] = np.nan, -np.inf, 4.0, 1e300
     arrays = {
         "good": X, "nan": nan, "inf": inf, "constant": constant, "huge": huge, "flat": X[0], "one": X[:1],
-        "none": X[:0], "narrow": X[:, :5], "wide": np.tile(X, 25), "widthless": X[:, :0], "complex": X.astype(np.complex64),
+        "none": X[:0], "narrow": X[:, :5], "widthless": X[:, :0], "complex": X.astype(np.complex64),
+        "wide": np.tile(X, 25),
     }  # fmt: skip
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array)

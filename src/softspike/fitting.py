@@ -25,6 +25,7 @@ from softspike.train import (
     Rollback,
     Team,
     automatic_precision,
+    check_end,
     pack,
     train,
     train_recovering,
@@ -37,6 +38,7 @@ __all__ = [
 
 # Enough rows to place the cut within about a per cent, few enough to hold their scores in memory.
 _FEWEST_ROWS, _CALIBRATION_ROWS, _CALIBRATION_NUMBERS = 50, 8192, 2**24
+_JUDGED_ROWS = 1024
 
 
 class Checkpoint(NamedTuple):
@@ -145,10 +147,11 @@ def fit_rows(
         except Interrupted as stopped:
             stopped.step = recovery.step  # the last that was kept
             raise
+        aside = calibrate_on(held_out, learning, [(fitted.coder, plan)], device)
+        check_end(fitted.coder, aside[:_JUDGED_ROWS], recipe.n_steps)
 
     with _same_size(rows):
         train_recovering(train_from, recipe, recovery, on_rollback)
-        calibrate_on(held_out, learning, [(fitted.coder, plan)], device)
     return fitted
 
 
@@ -239,8 +242,9 @@ class _Saver:
     def logged(self, progress: Progress) -> None: ...
 
     def saved(self, progress: Progress) -> None:
-        if self.kept.step == progress.step:
-            self.on_checkpoint(progress.step, self.kept.tensors)
+        step, tensors = self.kept.newest
+        if step == progress.step:
+            self.on_checkpoint(step, tensors)
 
 
 @contextmanager

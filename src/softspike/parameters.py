@@ -21,7 +21,7 @@ def check_parameters(parameters: Mapping[str, Any], n_components: int, n_feature
     if parameters["n_components"] is not None:
         needed = "a whole number ≥ 1, or None for as many as features"
         _require("n_components", n_components, Integral, lambda v: v >= 1, needed)
-        _require("n_components", n_components, Integral, lambda v: v <= _MOST_COMPONENTS, f"at most {_MOST_COMPONENTS}")
+        _require_at_most("n_components", n_components, _MOST_COMPONENTS)
     if n_components * n_features > _MOST_NUMBERS:
         raise ValueError(
             f"n_components is {n_components} and the data has {n_features} features, expected a product of at most "
@@ -29,7 +29,7 @@ def check_parameters(parameters: Mapping[str, Any], n_components: int, n_feature
         )
     for name, most in _MOST.items():
         _require(name, parameters[name], Integral, lambda v: v >= 1, "a whole number ≥ 1")
-        _require(name, parameters[name], Integral, lambda v, most=most: v <= most, f"at most {most}")
+        _require_at_most(name, parameters[name], most)
     if parameters["n_active"] is None:
         _require("sparsity", parameters["sparsity"], Real, lambda v: 0 < v < 1, "a share strictly between 0 and 1")
     else:
@@ -72,6 +72,10 @@ def seed_of(random_state: Any) -> int:
     if isinstance(random_state, Integral):
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _require_at_most(name: str, value: Any, most: int) -> None:
+    _require(name, value, Integral, lambda v: v <= most, f"at most {most}")
 
 
 def _require(name: str, value: Any, kind: type, fine: Callable[[Any], bool], needed: str) -> None:
