@@ -3,17 +3,19 @@
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 from torch.func import functional_call, vmap
 
-from softspike.coder import Coder, Loss
+from softspike.coder import Coder, Loss, Trainable
 from softspike.data import Rows
+from softspike.schedule import Time
+from softspike.train.captured import CapturedStep, capturable
 from softspike.train.loop import Diverged, Observer, Progress
 from softspike.train.order import batch_rows
 from softspike.train.recipe import Recipe
 from softspike.train.together import NotTogether
 
-__all__ = ["Stack", "train_batched"]
+__all__ = ["BatchedStep", "Stack", "train_batched"]
 
 
 class _LossOf(nn.Module):
@@ -23,7 +25,7 @@ class _LossOf(nn.Module):
         super().__init__()
         self.coder = coder
 
-    def forward(self, x: Tensor, step: int) -> Loss:
+    def forward(self, x: Tensor, step: Time) -> Loss:
         return self.coder.loss(x, step, None)
 
 
@@ -44,7 +46,7 @@ class Stack:
             tensor.data = slice_
         return stacked
 
-    def loss(self, x: Tensor, step: int) -> Loss:
+    def loss(self, x: Tensor, step: Time) -> Loss:
         """Of all replicas, each part (R,), for batches x (R, B, D)."""
 
         def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor], batch: Tensor) -> Loss:
@@ -84,6 +86,37 @@ class Stack:
                 tensor.data = tensor.data.clone()
 
 
+class BatchedStep:
+    """One step of all coders of a stack, as `Step` is one of a single coder."""
+
+    def __init__(self, stack: Stack, recipe: Recipe, seeds: Sequence[int], device: torch.device):
+        self.stack, self.recipe, self.seeds, self.device = stack, recipe, seeds, device
+        self.coder: Trainable = stack.coders[0]
+        self.seed = seeds[0]  # nothing is drawn: any will do
+        self.optimizer = recipe.build(stack.groups())
+
+    def batches(self, rows: Rows, step: int) -> Tensor:
+        """(R, B, D): each replica has an order of its own."""
+        chosen = [batch_rows(seed, step, len(rows), self.recipe.batch_size) for seed in self.seeds]
+        return torch.stack([rows.take(indices) for indices in chosen]).to(self.device)
+
+    def __call__(self, x: Tensor, step: int) -> Loss:
+        self.recipe.set_rates(self.optimizer, step)
+        return self.descend(x, step, None)
+
+    def descend(self, x: Tensor, time: Time, random: Generator | None) -> Loss:
+        self.stack.forget_gradients()
+        losses = self.stack.loss(x, time)
+        losses.total.sum().backward()
+        self.stack.share_gradients()
+        for coder in self.stack.coders:
+            coder.before_step()
+            if self.recipe.clip_norm is not None:
+                nn.utils.clip_grad_norm_(_trained(coder), self.recipe.clip_norm)
+        self.optimizer.step()
+        return Loss(*(part.detach() for part in losses))
+
+
 def train_batched(
     coders: Sequence[Coder],
     rows: Rows,
@@ -92,31 +125,26 @@ def train_batched(
     seeds: Sequence[int],
     device: torch.device | str = "cpu",
     observers: Sequence[Observer] = (),
+    captured: bool = False,
 ) -> list[Diverged | None]:
-    """As `train_in_turn`, in one program; NotTogether where the loss draws samples or cannot be batched."""
+    """As `train_in_turn`, in one program; NotTogether where the loss draws samples or cannot be batched.
+
+    With `captured`, steps on a GPU are recorded once and replayed.
+    """
     stack = Stack([coder.to(device) for coder in coders])
-    optimizer = recipe.build(stack.groups())
+    one = BatchedStep(stack, recipe, seeds, torch.device(device))
+    take = CapturedStep(one) if captured and capturable(one, recipe.n_steps) else one
     ends: list[Diverged | None] = [None] * len(coders)
     try:
         for step in range(recipe.n_steps):
-            x = [rows.take(batch_rows(seed, step, len(rows), recipe.batch_size)) for seed in seeds]
-            recipe.set_rates(optimizer, step)
-            losses = stack.loss(torch.stack(x).to(device), step)
-            losses.total.sum().backward()
-            stack.share_gradients()
-            for coder in coders:
-                coder.before_step()
-                if recipe.clip_norm is not None:
-                    nn.utils.clip_grad_norm_(_trained(coder), recipe.clip_norm)
-            optimizer.step()
+            losses = take(one.batches(rows, step), step)
             for coder in coders:
                 coder.after_step(step)
-            stack.forget_gradients()
             if (step + 1) % recipe.log_every == 0 or step + 1 == recipe.n_steps:
-                _report(
-                    losses, ends, Progress(step + 1, recipe.n_steps, _mean(losses), coders[0], optimizer), observers
-                )
+                progress = Progress(step + 1, recipe.n_steps, _mean(losses), coders[0], one.optimizer)
+                _report(losses, ends, progress, observers)
     finally:
+        stack.forget_gradients()
         stack.release()
     return ends
 
@@ -130,7 +158,7 @@ def _report(losses: Loss, ends: list[Diverged | None], progress: Progress, obser
 
 
 def _mean(losses: Loss) -> Loss:
-    return Loss(*(part.detach().mean() for part in losses))
+    return Loss(*(part.mean() for part in losses))
 
 
 def _trained(coder: Coder) -> list[nn.Parameter]:
