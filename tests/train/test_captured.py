@@ -12,6 +12,7 @@ from softspike.methods import ConvNetworks, Plan, build, method_named
 from softspike.methods.published import PUBLISHED, SCRIPTS, Study, build_published
 from softspike.objective import BestOf
 from softspike.train import Alone, BFloat16, FullPrecision, train
+from softspike.train.batched import train_batched
 from softspike.train.captured import capturable
 from softspike.train.order import step_random
 from softspike.train.state import pack, unpack
@@ -56,7 +57,7 @@ def test_the_time_may_be_on_the_device_for_every_method(method):
 
 def test_nothing_is_recorded_on_a_cpu():
     coder, recipe = build_published(PUBLISHED["gaussian"], STUDY, SCRIPTS, BestOf(2), seed=0)
-    assert not capturable(step_of(coder, recipe))
+    assert not capturable(step_of(coder, recipe), 1000)
     plain = copy.deepcopy(coder)
     train(coder, TensorRows(data()), recipe, captured=True)
     train(plain, TensorRows(data()), recipe)
@@ -94,7 +95,7 @@ def assert_near(one, other, tolerance):
 @pytest.mark.parametrize("case", CASES)
 def test_recorded_steps_equal_single_ones(case, recwarn, monkeypatch):
     """20 steps: 2e-3 relative in float32, whose sums the fused optimiser orders otherwise; 5e-2 in bfloat16."""
-    monkeypatch.setattr("softspike.train.loop.WORTH", 0)
+    monkeypatch.setattr("softspike.train.captured.WORTH", 0)
     make, method, precision = CASES[case]
     (coder, recipe), x = make(method)
     plain, rows = copy.deepcopy(coder), TensorRows(x.cuda())
@@ -109,7 +110,7 @@ def test_recorded_steps_equal_single_ones(case, recwarn, monkeypatch):
 @pytest.mark.parametrize("before", [True, False], ids=["recorded before", "single before"])
 def test_a_recorded_run_goes_on_from_its_state(before, monkeypatch):
     """10 of 20 steps, packed, unpacked into a fresh coder, 10 more: as in one go, to 2e-3."""
-    monkeypatch.setattr("softspike.train.loop.WORTH", 0)
+    monkeypatch.setattr("softspike.train.captured.WORTH", 0)
     coder, recipe = build(method_named("hard-gaussian"), Plan(64, 96, 0.1, 20, 100, 4), 0)
     other, again, rows = copy.deepcopy(coder), copy.deepcopy(coder), TensorRows(data(3000, 64).cuda())
     train(coder.cuda(), rows, recipe, device="cuda")
@@ -118,3 +119,20 @@ def test_a_recorded_run_goes_on_from_its_state(before, monkeypatch):
     unpack(pack(other, half), again, optimizer)
     train(again, rows, recipe, device="cuda", optimizer=optimizer, start=10)
     assert_near(again, coder, 2e-3)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("method", ["hard-gaussian", "topk", "batchtopk", "jumprelu"])
+def test_replicas_recorded_together_equal_each_alone(method, recwarn, monkeypatch):
+    """Three seeds, 20 steps: 2e-3 relative."""
+    monkeypatch.setattr("softspike.train.captured.WORTH", 0)
+    made = [build(method_named(method), Plan(64, 96, 0.1, 20, 100, 4), seed) for seed in range(3)]
+    together, recipe = [built.coder for built in made], made[0].recipe
+    alone, rows = copy.deepcopy(together), TensorRows(data(3000, 64).cuda())
+    train_batched(together, rows, recipe, seeds=range(3), device="cuda", captured=True)
+    for seed, coder in enumerate(alone):
+        train(coder.cuda(), rows, recipe, seed=seed, device="cuda", captured=False)
+    assert not [w for w in recwarn if "kernel by kernel" in str(w.message)]
+    for one, other in zip(together, alone, strict=True):
+        assert_near(one, other, 2e-3)

@@ -10,7 +10,7 @@ from torch.optim import Optimizer
 
 from softspike.coder import Loss, Trainable
 from softspike.data import Rows
-from softspike.train.captured import WORTH, CapturedStep, capturable
+from softspike.train.captured import CapturedStep, capturable
 from softspike.train.interrupt import Interrupted
 from softspike.train.order import batch_rows
 from softspike.train.precision import FullPrecision, Precision
@@ -77,8 +77,8 @@ def train(
     optimizer = optimizer if optimizer is not None else recipe.build(coder.parameter_groups())
     one = Step(coder, optimizer, recipe, seed, device, precision, team)
     kept = [*coder.buffers(), *(parameter.data for parameter in one.steered)]
-    worth = captured and recipe.n_steps - start >= WORTH
-    take = CapturedStep(one) if worth and capturable(one) else one
+    recorded = captured and not one.asks_host and capturable(one, recipe.n_steps - start)
+    take = CapturedStep(one) if recorded else one
     unchecked: list[Tensor] = []  # losses since the last check, left on the device
     with team.joined(coder), _training(coder, device):
         for step in range(start, recipe.n_steps):

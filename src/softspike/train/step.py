@@ -10,9 +10,9 @@ from torch.optim import Optimizer
 from softspike.coder import Loss, Trainable
 from softspike.schedule import Time
 from softspike.train.order import step_random
-from softspike.train.precision import Precision
+from softspike.train.precision import Float16, Precision
 from softspike.train.recipe import Recipe
-from softspike.train.team import Team
+from softspike.train.team import Alone, Team
 
 __all__ = ["Step"]
 
@@ -36,6 +36,11 @@ class Step:
     def __call__(self, x: Tensor, step: int) -> Loss:
         self.recipe.set_rates(self.optimizer, step)
         return self.descend(x, step, step_random(self.seed, step, self.device, self.team.rank))
+
+    @property
+    def asks_host(self) -> bool:
+        """Whether something besides the coder does: other processes, or a loss that is scaled."""
+        return not isinstance(self.team, Alone) or isinstance(self.precision, Float16)
 
     def descend(self, x: Tensor, time: Time, random: Generator) -> Loss:
         """All that happens on the device; the time may be a number there."""
