@@ -43,6 +43,18 @@ def test_classes_without_names_are_numbered(tmp_path):
     assert read_labels(tmp_path / "digits").names == ("class 0", "class 1", "class 2")
 
 
+def test_classes_with_given_names(tmp_path):
+    """As many columns as names, whichever classes occur; a class without a name is refused."""
+    names = ("circle", "square", "star", "heart")
+    write_mnist(tmp_path / "fashion", 30)
+    pd.DataFrame({"x": [1.0, 2.0], "label": [0, 2]}).to_parquet(tmp_path / "classes.parquet")
+    for place, count in (("fashion", 30), ("classes.parquet", 2)):
+        labels = read_labels(tmp_path / place, class_names=names)
+        assert (labels.names, labels.values.shape) == (names, (count, 4))
+        with pytest.raises(DataError, match=f"{place}: the classes run from 0 to 2, expected numbers from 0 to 1"):
+            read_labels(tmp_path / place, class_names=names[:2])
+
+
 def test_celeba_folder(tmp_path):
     write_celeba(tmp_path / "celeba", 12)
     _, classes = shapes(12, 16, channels=3)
@@ -100,7 +112,7 @@ def test_broken_idx_files(tmp_path, name, packed):
 
 def test_not_gzip(tmp_path):
     (tmp_path / "x.gz").write_bytes(b"no")
-    with pytest.raises(DataError, match=r"x\.gz: the data could not be read \(Not a gzipped file"):
+    with pytest.raises(DataError, match=r"x\.gz: x\.gz could not be read \(Not a gzipped file"):
         read_rows(tmp_path / "x.gz")
 
 
@@ -109,6 +121,10 @@ def spoil_mnist(folder, what):
         (folder / "t10k-labels-idx1-ubyte.gz").unlink()
     elif what == "axes":
         write_idx(folder / "t10k-images-idx3-ubyte.gz", np.zeros((4, 4)))
+    elif what.endswith(".gz"):
+        (folder / what).write_bytes((folder / what).read_bytes()[:-30])
+    elif what.isdigit():
+        write_idx(folder / "t10k-labels-idx1-ubyte.gz", np.zeros(int(what)))
 
 
 def spoil_celeba(folder, what):
@@ -129,6 +145,8 @@ def spoil_celeba(folder, what):
         lists["attr_celeba"].write_text(lists["attr_celeba"].read_text().replace("000001.jpg  -1", "000001.jpg  yes"))
     elif what == "no attributes":
         lists["attr_celeba"].write_text("")
+    elif what == "a number alone":
+        lists["attr_celeba"].write_text("12\n\n")
     elif what == "line":
         lists["eval_partition"].write_text("000001.jpg\n")
     elif what == "outside":
@@ -137,7 +155,14 @@ def spoil_celeba(folder, what):
         lists["eval_partition"].write_text("000001.jpg 2\n")
 
 
+FEW = "t10k-labels-idx1-ubyte.gz holds {} labels and t10k-images-idx3-ubyte.gz 20 images, expected one label for each"
+TORN = "{} could not be read (Compressed file ended before the end-of-stream marker was reached); get the file again."
 BROKEN_SETS = [
+    *[(write_mnist, spoil_mnist, str(n), "test", read_labels, FEW.format(n)) for n in (0, 10, 21)],
+    *[
+        (write_mnist, spoil_mnist, f"t10k-{what}-ubyte.gz", "test", read, TORN.format(f"t10k-{what}-ubyte.gz"))
+        for what, read in (("images-idx3", read_rows), ("labels-idx1", read_labels))
+    ],
     (write_mnist, spoil_mnist, "labels", "test", read_labels, "t10k-labels-idx1-ubyte.gz is missing"),
     (write_mnist, spoil_mnist, "axes", "test", read_rows, "t10k-images-idx3-ubyte.gz holds uint8 values of shape"),
     (write_mnist, spoil_mnist, "", "tset", read_rows, "there is no part 'tset', expected one of train, test"),
@@ -162,7 +187,8 @@ BROKEN_SETS = [
     (write_celeba, spoil_celeba, "attr_celeba", None, read_labels, "list_attr_celeba.txt is missing or unreadable"),
     (write_celeba, spoil_celeba, "eval_partition", None, read_rows, "list_eval_partition.txt is missing or unreadable"),
     (write_celeba, spoil_celeba, "attribute", None, read_labels, "has no 3 values of 1 or -1 for 000001.jpg"),
-    (write_celeba, spoil_celeba, "no attributes", None, read_labels, "the attributes could not be read"),
+    (write_celeba, spoil_celeba, "no attributes", None, read_labels, "list_attr_celeba.txt ends before the names of"),
+    (write_celeba, spoil_celeba, "a number alone", None, read_labels, "list_attr_celeba.txt ends before the names of"),
     (
         write_celeba,
         spoil_celeba,

@@ -31,8 +31,13 @@ def read_celeba(folder: Path, part: str | None, watch: Watch | None = None) -> P
 def celeba_labels(folder: Path, part: str | None) -> Labels:
     """The forty attributes of the same faces, in the same order."""
     lines = _lines(folder, _ATTRIBUTES)
-    next(lines)  # the number of faces
-    attributes = tuple(next(lines))
+    next(lines, None)  # the number of faces
+    attributes = tuple(next(lines, ()))
+    if not attributes:
+        needed = "the number of faces, the names of the attributes, then a line for each face"
+        raise DataError(
+            f"{_ATTRIBUTES} ends before the names of the attributes, expected {needed}; get the file again."
+        )
     signs = {name: signs for name, *signs in lines}
     names = _names(folder, part)
     for name in names:

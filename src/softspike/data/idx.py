@@ -2,16 +2,19 @@
 
 import gzip
 import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import prod
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from softspike.data.error import DataError
+from softspike.data.error import DataError, reason
 from softspike.data.promise import check_promise
 
-__all__ = ["is_idx", "load_idx"]
+__all__ = ["idx_length", "is_idx", "load_idx"]
 
 _TYPES = {8: "u1", 9: "i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 _MOST_AXES = 4
@@ -26,7 +29,7 @@ def is_idx(path: Path) -> bool:
 def load_idx(path: Path) -> np.ndarray:
     """The array of an idx file: two zero bytes, a type, the number of axes, their lengths, then the values."""
     packed, stored = path.suffix.lower() == ".gz", path.stat().st_size
-    with gzip.open(path) if packed else open(path, "rb") as file:
+    with _opened(path) as file:
         dtype, shape = _header(file, path.name)
         promised = prod(shape) * dtype.itemsize
         if packed:
@@ -42,6 +45,22 @@ def load_idx(path: Path) -> np.ndarray:
         given = "more" if more else f"{found}"
         raise DataError(f"{path.name} holds {given} bytes of values, its header says {promised}; get the file again.")
     return content.view(dtype).reshape(shape)
+
+
+def idx_length(path: Path) -> int:
+    """The length of the first axis, from the header alone."""
+    with _opened(path) as file:
+        return _header(file, path.name)[1][0]
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[Any] | gzip.GzipFile]:
+    """Whatever is wrong with the packing is said with the name of the file, one of four in its folder."""
+    try:
+        with gzip.open(path) if path.suffix.lower() == ".gz" else open(path, "rb") as file:
+            yield file
+    except (EOFError, OSError, zlib.error) as cause:
+        raise DataError(f"{path.name} could not be read ({reason(cause)}); get the file again.") from cause
 
 
 def _filled(content: np.ndarray, file: IO[Any] | gzip.GzipFile) -> int:

@@ -1,5 +1,6 @@
 """The attributes of a data set, from wherever it keeps them."""
 
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
@@ -19,17 +20,20 @@ def has_labels(path: str | PathLike[str]) -> bool:
     return is_celeba(place) or is_mnist(place) or place.suffix.lower() == ".parquet"
 
 
-def read_labels(path: str | PathLike[str], key: str | None = None) -> Labels:
-    """The attributes of what `read_rows` gives for the same path and key, row by row."""
+def read_labels(path: str | PathLike[str], key: str | None = None, class_names: Sequence[str] | None = None) -> Labels:
+    """The attributes of what `read_rows` gives for the same path and key, row by row.
+
+    `class_names` name the classes of a set that only numbers them.
+    """
     place = Path(path)
     try:
         if is_celeba(place):
             return celeba_labels(place, key)
         if is_mnist(place):
-            return mnist_labels(place, key)
+            return mnist_labels(place, key, class_names)
         if place.suffix.lower() == ".parquet":
             check_regular(place)
-            return parquet_labels(place)
+            return parquet_labels(place, class_names)
     except DataError as error:
         raise DataError(f"{place}: {error}") from error.__cause__
     except NotRegular as error:

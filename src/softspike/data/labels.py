@@ -20,11 +20,11 @@ class Labels(NamedTuple):
 
 
 def from_classes(classes: np.ndarray, names: Sequence[str] | None = None) -> Labels:
-    """Class numbers (n,) as attributes, one for each class."""
-    most = int(classes.max(initial=0))
-    if classes.min(initial=0) < 0 or most >= _MOST_CLASSES:
+    """Class numbers (n,) as attributes, one for each class; as many as there are names, where they are given."""
+    most, limit = int(classes.max(initial=0)), _MOST_CLASSES if names is None else len(names)
+    if classes.min(initial=0) < 0 or most >= limit:
         raise DataError(
-            f"the classes run from {classes.min(initial=0)} to {most}, expected numbers from 0 to {_MOST_CLASSES - 1}; "
+            f"the classes run from {classes.min(initial=0)} to {most}, expected numbers from 0 to {limit - 1}; "
             "number them from 0."
         )
     n_classes = most + 1 if names is None else len(names)

@@ -1,6 +1,6 @@
 """Parquet files → rows: numeric columns, regular lists of numbers, or a column of encoded images."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +45,8 @@ def _read_encoded(path: Path, file: Any, column: str, watch: Watch | None) -> Pi
     )
 
 
-def parquet_labels(path: Path) -> Labels:
-    """The columns of booleans; without any, the classes of an integer column named label."""
+def parquet_labels(path: Path, class_names: Sequence[str] | None = None) -> Labels:
+    """The columns of booleans; without any, the classes of an integer column named label, perhaps with their names."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -57,7 +57,7 @@ def parquet_labels(path: Path) -> Labels:
         if names:
             return Labels(names, _matrix(file, list(names), path).astype(bool))
         if "label" in schema.names and pa.types.is_integer(schema.field("label").type):
-            return from_classes(_matrix(file, ["label"], path)[:, 0])
+            return from_classes(_matrix(file, ["label"], path)[:, 0], class_names)
     raise DataError(
         f"the columns are {_listed(schema.names)}, expected attributes: columns of booleans, or an integer column "
         "named label; add them."
