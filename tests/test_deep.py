@@ -124,6 +124,16 @@ WRONG = {
     "batch": ({"batch_size": 1}, X, "batch_size is 1, expected at least 2 for batch normalisation"),
     "beta": ({"beta": 0}, X, "beta is 0, expected a number > 0"),
     "mirrored": ({"mirrored": "yes"}, X, "mirrored is 'yes', expected True or False"),
+    "mirrored rows": (
+        {"mirrored": True, "generator": "dictionary"},
+        X,
+        "mirrored is True and generator 'dictionary', expected 'conv' to mirror images; leave it out",
+    ),
+    "mirrored twice": (
+        {"mirrored": True, "generator": ConvNetworks((8, 8))},
+        X,
+        "mirrored is True and generator 'ConvNetworks'",
+    ),
     "components": ({"n_components": 0}, X, "n_components is 0, expected a whole number"),
 }
 
@@ -131,8 +141,9 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_what_cannot_be_used(name):
     changes, data, message = WRONG[name]
-    with pytest.raises(ValueError, match=message):
-        coder(**changes).fit(data)
+    for learn in ("fit", "partial_fit"):
+        with pytest.raises(ValueError, match=message):
+            getattr(coder(**changes), learn)(data)
 
 
 # ── the command line ──
@@ -183,6 +194,69 @@ def test_resume_on_the_command_line(tmp_path):
     (tmp_path / "run/model.safetensors").unlink()
     assert softspike("train", "set", "-o", "run", "--resume", folder=tmp_path).code == 0
     assert (tmp_path / "run/model.safetensors").read_bytes() == (tmp_path / "whole/model.safetensors").read_bytes()
+
+
+# data, options → method and mirrored of the run; a dictionary keeps the library's own
+DEFAULTS = {
+    "faces": ("celeba", ["--generator", "conv"], "centred-gaussian", True),
+    "faces as they are": ("celeba", ["--generator", "conv", "--no-mirrored"], "centred-gaussian", False),
+    "clothes": ("fashion", ["--generator", "conv"], "centred-gaussian", False),
+    "clothes mirrored": ("fashion", ["--config", "conv.json", "--mirrored"], "centred-gaussian", True),
+    "a file": ("fashion", ["--config", "all.json"], "gaussian", True),
+    "a dictionary": ("fashion", [], "hard-gaussian", False),
+}
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_what_the_command_takes_where_nothing_is_said(sets, name):
+    data, options, method, mirrored = DEFAULTS[name]
+    words = ["--steps", 2, "--components", 10, "--active", 2, "--samples", 2, "--checkpoint-every", 1]
+    done = softspike("train", data, "-o", name, *options, *words, folder=sets)
+    assert done.code == 0, done.err
+    used = json.loads((sets / name / "config.json").read_text())["estimator"]
+    assert (used["method"], used["mirrored"]) == (method, mirrored)
+    if name != "faces as they are":  # nor are defaults put over what a stopped run has
+        return
+    (sets / name / "model.safetensors").unlink()
+    (sets / name / "checkpoints/step-000000002.safetensors").unlink()
+    assert softspike("train", data, "-o", name, "--resume", folder=sets).code == 0
+    assert json.loads((sets / name / "config.json").read_text())["estimator"] == used
+
+
+@pytest.fixture(scope="module")
+def sets(tmp_path_factory):
+    """Faces, clothes, arrays that are no images for a network, and files of parameters."""
+    place = tmp_path_factory.mktemp("sets")
+    write_celeba(place / "celeba", 9)
+    write_mnist(place / "fashion", 40, 20)
+    (place / "conv.json").write_text('{"generator": "conv"}')
+    (place / "all.json").write_text('{"generator": "conv", "method": "gaussian", "mirrored": true}')
+    np.save(place / "oblong.npy", np.zeros((20, 28, 30), np.float32))
+    np.save(place / "odd.npy", np.zeros((20, 31, 31), np.float32))
+    np.save(place / "flat.npy", np.zeros((20, 60), np.float32))
+    np.save(place / "bytes.npy", PIXELS)
+    return place
+
+
+UNFIT = {
+    "oblong": (["oblong.npy"], "oblong.npy: the images have shape (28, 30), expected square ones"),
+    "31×31": (["odd.npy"], "odd.npy: the images are 31×31, expected a size that halves to 4, 5, 6 or 7"),
+    "flat": (["flat.npy"], "flat.npy: the data has 60 features, which is no square grey or colour image"),
+    "bytes": (["bytes.npy"], "bytes.npy: the data runs from 0 to 247, expected pixels from 0 to 1"),
+    "mirrored": (
+        ["bytes.npy", "--mirrored", "--generator", "dictionary"],
+        "mirrored is True and generator 'dictionary'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_data_that_does_not_fit_is_named(sets, name):
+    words, message = UNFIT[name]
+    done = softspike("train", *words[:1], "-o", "nothing", "--generator", "conv", *words[1:], folder=sets)
+    assert done.code == 2
+    assert done.sentence.startswith(f"softspike: {message}")
+    assert not (sets / "nothing").exists()
 
 
 def test_nothing_is_written_for_images_that_do_not_fit(tmp_path):

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from command import softspike
-from pictures import ATTRIBUTES, shapes, write_mnist, write_parquet
+from pictures import ATTRIBUTES, shapes, write_idx, write_mnist, write_parquet
 from PIL import Image
 from small import small_data
 
@@ -21,10 +21,13 @@ def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("inspect")
     write_parquet(place / "faces.parquet", 60)
     write_mnist(place / "digits", 40)
+    write_mnist(place / "few", 40)
+    write_idx(place / "few/train-labels-idx1-ubyte.gz", np.zeros(20))
     np.save(place / "rows.npy", small_data(120))
     for run, method in [("one", "thresholded-gaussian"), ("two", "gaussian")]:
         done = softspike("train", "faces.parquet", "-o", run, "--method", method, *TRAIN, folder=place)
         assert done.code == 0, done.err
+    assert softspike("train", "digits", "-o", "grey", *TRAIN, folder=place).code == 0
     assert softspike("train", "rows.npy", "-o", "topk", "--method", "topk", "--steps", 4, folder=place).code == 0
     return place
 
@@ -76,6 +79,10 @@ def test_data_without_attributes(folder):
 
 
 WRONG = {
+    "few labels": (
+        ["grey", "few"],
+        "few: train-labels-idx1-ubyte.gz holds 20 labels and train-images-idx3-ubyte.gz 40",
+    ),
     "other size": (["one", "digits"], "digits has 64 features, one was trained on 192"),
     "no posterior": (["topk", "rows.npy"], "topk was trained by 'topk', which has no posterior"),
     "no number": (["one", "faces.parquet", "--components", "x"], "--components is 'x', expected whole numbers"),

@@ -50,9 +50,13 @@ def image_shape_of(n_features: int, given: Sequence[int] | None, stored: Sequenc
                 f"image_shape is {shape}, which has {math.prod(shape)} pixels, but the data has {n_features} features; "
                 "give (height, width) or (height, width, channels) of the flattened images"
             )
-    else:
-        shape = tuple(stored) if stored is not None else _square(n_features)
-    ImageShape.of(shape)
+        ImageShape.of(shape)
+        return shape
+    shape = tuple(stored) if stored is not None else _square(n_features)
+    try:
+        ImageShape.of(shape)
+    except ValueError as error:  # nobody asked for this shape: it is the data's
+        raise DataError(str(error)) from error
     return shape
 
 
@@ -61,7 +65,7 @@ def _square(n_features: int) -> tuple[int, ...]:
         side = math.isqrt(n_features // channels)
         if side * side * channels == n_features:
             return (side, side) if channels == 1 else (side, side, channels)
-    raise ValueError(
+    raise DataError(
         f"the data has {n_features} features, which is no square grey or colour image; "
         "give image_shape, as in (28, 28) or (64, 64, 3)"
     )

@@ -47,7 +47,10 @@ Key = Annotated[
     str | None,
     _unset("Array of an npz, mat or safetensors file, column of a parquet file, or part (train, test) of a set."),
 ]
-Method = Annotated[str | None, _unset("The method, by name; an unknown name lists them all.")]
+Method = Annotated[
+    str | None,
+    _unset("The method; an unknown name lists all (default: hard-gaussian; with --generator conv, centred-gaussian)."),
+]
 Components = Annotated[int | None, _unset("Dictionary atoms (default: as many as features).")]
 Sparsity = Annotated[float | None, _unset("Target share of active components (default: 0.1).")]
 Active = Annotated[float | None, _unset("Target mean count of active components, instead of --sparsity.")]
@@ -56,7 +59,10 @@ Batch = Annotated[int | None, _unset("Rows per step (default: 256).")]
 Rate = Annotated[float | None, _unset("Peak learning rate (default: the method's own).")]
 Positive = Annotated[bool | None, _unset("Codes ≥ 0, or of either sign (default: either).")]
 Generator = Annotated[str | None, _unset("dictionary (the default), or conv: convolutional networks for images.")]
-Mirrored = Annotated[bool | None, _unset("Turn every second training image left to right (default: no).")]
+Mirrored = Annotated[
+    bool | None,
+    _unset("Mirror each image with probability ½, anew in every epoch (default: only for CelebA's official folder)."),
+]
 Beta = Annotated[float | None, _unset("Weight of the divergence, for methods that sample (default: 0.01).")]
 Precision = Annotated[str | None, _unset("Networks in float32, bfloat16 or float16 (default: by model and device).")]
 Constant = Annotated[str | None, _unset("error refuses constant features, keep lets them pass (default: error).")]

@@ -43,7 +43,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
         `softspike.methods.DEEP_METHODS`; or a `Networks` object.
     image_shape : (height, width[, channels]) of the images that rows are flattened from, in this order; None takes
         what a file says, or a square. Deep generators only.
-    mirrored : turn every second training image left to right. Deep generators only.
+    mirrored : turn each training image left to right with probability ½, anew in every epoch. Only for 'conv'.
     n_samples : posterior samples per input and step, for the methods that sample.
     beta : weight of the divergence against the mean squared error, for the methods that sample; None is 0.01.
     max_steps, batch_size, learning_rate : the training schedule; a rate of None is the method's own.
@@ -147,6 +147,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
         """Raise ValueError, in one sentence, where these parameters or these rows cannot be trained with. One pass."""
         self.n_features_in_, moments = rows.n_features, RunningMoments(rows.n_features)
         self.check_parameters(rows.n_features, getattr(rows, "image_shape", None))
+        self._check_mirrored()
         if self._gives_shares:
             check_shares(rows)
             return Standardiser.identity(rows.n_features)
@@ -162,6 +163,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
         begun = hasattr(self, "coder_")
         rows = self._validate(X, reset=not begun)
         self.check_parameters(self.n_features_in_)
+        self._check_mirrored()
         check_rows(rows, min_samples=1, constant="keep")
         if self._gives_shares:
             check_shares(rows)

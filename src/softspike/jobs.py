@@ -2,7 +2,8 @@
 
 import difflib
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import torch
 from scipy import sparse
 
-from softspike.data import Rows, StandardisedRows, Standardiser, check_rows, read_rows
+from softspike.data import DataError, Rows, StandardisedRows, Standardiser, check_rows, read_rows
+from softspike.data.celeba import is_celeba
 from softspike.estimator import SparseCoder
 from softspike.fitting import Checkpoint
 from softspike.generator import LinearGenerator
@@ -32,6 +34,7 @@ from softspike.train import Alone, Diverged, Rollback, Team, stop_on_interrupt
 __all__ = ["coder_from", "demo_job", "encode_job", "evaluate_job", "train_job"]
 
 _USAGE_ROWS = 2000
+_DEEP_METHOD = "centred-gaussian"
 _DEEP_ROWS = 4000  # of which each is drawn and decoded J times
 
 
@@ -103,9 +106,11 @@ def _train_with(
         check_log(log)
     given = {name: value for name, value in parameters.items() if name != "device"}
     device = parameters["device"]  # a run may go on elsewhere than it began
-    coder = coder_from({"random_state": 0, **_continued(given, stored), "device": device})
+    asked = _continued(given, stored) if stored else _with_defaults(given, data)
+    coder = coder_from({"random_state": 0, **asked, "device": device})
     rows = team.leader_first(lambda: _read(data, key))
-    standardiser = coder.check(rows)
+    with _about(data):
+        standardiser = coder.check(rows)
     source = {"name": str(data), "key": key, "image_shape": rows.image_shape, "fingerprint": fingerprint(rows)}
     if resume and (stored.get("data") or {}).get("fingerprint") != source["fingerprint"]:
         raise ValueError(f"{data} is not the data that {out} was trained on; --resume needs the same rows")
@@ -162,6 +167,16 @@ def _continued(parameters: dict[str, Any], stored: dict[str, Any]) -> dict[str, 
     return {**before, **parameters}
 
 
+def _with_defaults(parameters: dict[str, Any], data: Path) -> dict[str, Any]:
+    """For convolutional networks, what nobody has said: a method that needs no dictionary, and the paper's mirroring.
+
+    The default method of the library unrolls a dictionary. Faces are as likely turned left as right; letters are not.
+    """
+    if parameters.get("generator") != "conv":
+        return parameters
+    return {"method": _DEEP_METHOD, "mirrored": is_celeba(data), **parameters}
+
+
 def _loaded(run: Path, data: Path, key: str | None, device: str) -> tuple[SparseCoder, Rows]:
     """A trained coder and rows that it can code."""
     coder = SparseCoder.load(run, device=device)
@@ -171,7 +186,8 @@ def _loaded(run: Path, data: Path, key: str | None, device: str) -> tuple[Sparse
             f"{data} has {rows.n_features} features, {run} was trained on {coder.n_features_in_}; "
             "give data of the kind the run was trained on"
         )
-    check_rows(rows, min_samples=1, constant="keep")
+    with _about(data):
+        check_rows(rows, min_samples=1, constant="keep")
     return coder, rows
 
 
@@ -277,6 +293,15 @@ def _claim(run: RunFolder, config: dict[str, Any] | None) -> None:
 def _read(data: Path, key: str | None) -> Any:
     with decoding_shown() as watch:
         return read_rows(data, key, watch)
+
+
+@contextmanager
+def _about(data: Path) -> Iterator[None]:
+    """Says of which file it is, where rows cannot be used."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{data}: {error}") from error
 
 
 def _npz(codes: sparse.csr_matrix) -> bytes:

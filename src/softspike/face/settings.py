@@ -84,6 +84,14 @@ class Settings(BaseEstimator):
         if self._gives_shares and self.batch_size < 2:
             raise ValueError("batch_size is 1, expected at least 2 for batch normalisation")
 
+    def _check_mirrored(self) -> None:
+        """Apart from the other checks: it is about training, and a trained coder may be loaded all the same."""
+        if self.mirrored and self.generator != "conv":
+            given = self.generator if isinstance(self.generator, str) else type(self.generator).__name__
+            raise ValueError(
+                f"mirrored is True and generator {given!r}, expected 'conv' to mirror images; leave it out"
+            )
+
     def _plan(self, n_features: int) -> Plan:
         d = self._n_components(n_features)
         return Plan(

@@ -35,8 +35,8 @@ class LinearNetworks(Networks):
 class ConvNetworks(Networks):
     """The paper's deep study: convolutions for square images with pixels in [0, 1], trained by one Adam step for both.
 
-    `mirrored` turns every second training image left to right, as for faces. The learning rate rises to 1e-3 and falls
-    to 0 unless a `rate` is given; the paper's is `Constant(3e-4)`.
+    `mirrored` turns each training image left to right with probability ½, anew in every epoch, as for faces. The
+    learning rate rises to 1e-3 and falls to 0 unless a `rate` is given; the paper's is `Constant(3e-4)`.
     """
 
     gives_shares: ClassVar[bool] = True
