@@ -21,6 +21,12 @@ def fixed_seeds() -> None:
     np.random.seed(0)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Decoded images stay out of the user's cache, also those of commands, whose server inherits this."""
+    os.environ["SOFTSPIKE_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+
+
 @pytest.fixture(scope="session")
 def report_bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Runs of every kind, with their data beside them."""

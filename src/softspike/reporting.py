@@ -17,7 +17,7 @@ from softspike.report.embed import Dictionary, most_values
 from softspike.report.findings import STAGES, Figures, measure
 from softspike.report.page import render
 from softspike.report.pixels import drawn_as
-from softspike.report.progress import stages_shown
+from softspike.report.progress import KeepingSaid, stages_shown
 from softspike.report.record import Measured, Record
 from softspike.report.serve import PageServer
 from softspike.run import RunError, RunFolder, write_atomically
@@ -41,7 +41,7 @@ def report_job(
         records = []
         for folder, config in zip(folders, configs, strict=True):
             told(f"{folder.path}: reading")
-            source = _given(data, key, folder, config) if data else find_again(config)
+            source = _given(data, key, folder, config) if data else find_again(config, KeepingSaid())
             records.append(record_of(folder, source, device, n_runs=len(folders), told=told))
     page = write_page(target, records)
     for record in records:
@@ -124,7 +124,7 @@ def _image_shape(config: dict[str, Any], source: Source | None) -> tuple[int, ..
 
 
 def _given(data: Path, key: str | None, run: RunFolder, config: dict[str, Any]) -> Source:
-    rows = read_rows(data, key)
+    rows = read_rows(data, key, KeepingSaid())
     if rows.n_features != config.get("n_features"):
         raise RunError(
             f"{data} has {rows.n_features} features, {run.path} was trained on {config.get('n_features')}; "

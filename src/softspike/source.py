@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from softspike.data import ArrayRows, Rows, SubsetRows, photograph_patches, read_rows
+from softspike.data import ArrayRows, Rows, SubsetRows, Unwatched, Watch, photograph_patches, read_rows
 
 __all__ = ["DEMO", "Missing", "Source", "demo_rows", "find_again", "fingerprint", "some"]
 
@@ -34,7 +34,7 @@ def demo_rows(seed: int) -> tuple[ArrayRows, ArrayRows]:
     return ArrayRows(learning), ArrayRows(unseen)
 
 
-def find_again(config: Mapping[str, Any]) -> Source | Missing:
+def find_again(config: Mapping[str, Any], watch: Watch = Unwatched()) -> Source | Missing:
     """The data of a run, if it is still where it was and still the same; otherwise what is amiss."""
     data = config.get("data") or {}
     if data == DEMO:
@@ -45,7 +45,7 @@ def find_again(config: Mapping[str, Any]) -> Source | Missing:
     if not place.exists():
         return Missing(f"{place}, which it was trained on, was not found")
     try:
-        rows = read_rows(place, data.get("key"))
+        rows = read_rows(place, data.get("key"), watch)
     except ValueError:
         return Missing(f"{place}, which it was trained on, cannot be read any more")
     known = fingerprint(rows) == data.get("fingerprint")

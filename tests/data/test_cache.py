@@ -1,14 +1,17 @@
 """Decoding happens once; a changed source, a damaged cache or a full disk only cost the time to decode again."""
 
 import os
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from command import softspike
 from pictures import shapes, write_celeba, write_parquet
 from PIL import Image
 
-from softspike.data import DataError, PixelRows, images, read_rows
+from softspike.data import DataError, PixelRows, Watch, images, read_rows
 from softspike.data.cache import cache_folder, remembered
 from softspike.data.device import DevicePixels, on_device
 
@@ -86,6 +89,19 @@ def test_where_nothing_can_be_written_it_is_made_in_memory(tmp_path, monkeypatch
     assert not list(tmp_path.glob("cache/*"))
 
 
+class Told(Watch):
+    """Keeps what it is told."""
+
+    def __init__(self):
+        self.of_images, self.of_files = [], []
+
+    def decoded(self, done, total):
+        self.of_images.append((done, total))
+
+    def kept(self, path, n_bytes):
+        self.of_files.append((path, n_bytes))
+
+
 @pytest.mark.parametrize("kind", ["folder", "parquet", "celeba"])
 def test_large_sets_are_kept(tmp_path, monkeypatch, kind):
     monkeypatch.setattr(images, "_WORTH_KEEPING", 4)
@@ -99,16 +115,35 @@ def test_large_sets_are_kept(tmp_path, monkeypatch, kind):
         write_parquet(place, 5)
     else:
         write_celeba(place)
-    told, first = [], read_rows(place)
-    assert len(list(cache_folder().glob("*.npy"))) == 1
-    again = read_rows(place, watch=lambda *figures: told.append(figures))
-    assert told == []  # nothing was decoded
+    told = Told()
+    first = read_rows(place, watch=told)
+    (kept,) = cache_folder().glob("*.npy")
+    assert told.of_files == [(kept, kept.stat().st_size)]
+    told = Told()
+    again = read_rows(place, watch=told)
+    assert told.of_images == told.of_files == []  # nothing was decoded
     everything = torch.arange(len(first))
     torch.testing.assert_close(again.take(everything), first.take(everything), rtol=0, atol=0)
     changed = next(place.rglob("*.*g")) if place.is_dir() else place
     os.utime(changed, ns=(1, 1))
-    read_rows(place, watch=lambda *figures: told.append(figures))
-    assert told == [(number + 1, len(first)) for number in range(len(first))]
+    read_rows(place, watch=told)
+    assert told.of_images == [(number + 1, len(first)) for number in range(len(first))]
+
+
+def test_a_command_says_what_it_keeps(tmp_path):
+    """Once, where and how much: 2,048 images of 8×8 bytes and the header of their file."""
+    write_parquet(tmp_path / "many.parquet", 2048, channels=1)
+    words = ["--method", "topk", "--steps", 2, "--components", 8, "--constant-features", "keep"]
+    first = softspike("train", "many.parquet", "-o", "one", *words, folder=tmp_path)
+    assert first.code == 0, first.err
+    (line,) = re.findall(r"kept 0\.1 MB of decoded images in (.*\.npy) for the next time; it may be deleted", first.err)
+    assert Path(line).parent == cache_folder()
+    assert Path(line).stat().st_size == 2048 * 64 + 128
+    Path(line).unlink()
+    again = softspike("evaluate", "one", "many.parquet", folder=tmp_path)
+    assert again.code == 0
+    assert "kept 0.1 MB" in again.err
+    assert "kept" not in softspike("evaluate", "one", "many.parquet", folder=tmp_path).err
 
 
 def test_images_on_a_device_are_the_same_rows():

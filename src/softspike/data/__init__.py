@@ -12,6 +12,7 @@ from softspike.data.photographs import photograph_patches, photographs
 from softspike.data.rows import ArrayRows, Rows, ShardRows, SubsetRows, TensorRows
 from softspike.data.standardise import RunningMoments, StandardisedRows, Standardiser
 from softspike.data.synthetic import SparseSample, power_law_synthetic, synthetic
+from softspike.data.watch import Unwatched, Watch
 
 __all__ = [
     "ArrayRows",
@@ -27,6 +28,8 @@ __all__ = [
     "Standardiser",
     "SubsetRows",
     "TensorRows",
+    "Unwatched",
+    "Watch",
     "check_rows",
     "extract_patches",
     "has_labels",

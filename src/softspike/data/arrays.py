@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 
-from softspike.data.cache import Watch
 from softspike.data.error import DataError, reason, shape_error
 from softspike.data.folders import read_folder, refuse_key
 from softspike.data.idx import is_idx, load_idx
@@ -20,16 +19,17 @@ from softspike.data.matlab import load_mat
 from softspike.data.members import check_member
 from softspike.data.rows import ArrayRows, StoredRows, TensorRows
 from softspike.data.tables import read_parquet
+from softspike.data.watch import Unwatched, Watch
 from softspike.disk import NotRegular, check_regular
 
 __all__ = ["READERS", "read_rows"]
 
 
-def read_rows(path: str | PathLike[str], key: str | None = None, watch: Watch | None = None) -> StoredRows:
+def read_rows(path: str | PathLike[str], key: str | None = None, watch: Watch = Unwatched()) -> StoredRows:
     """The rows of a file or folder; arrays (n, h, w[, c]) become rows of h·w[·c] with `image_shape` remembered.
 
     `key` names the array of an .npz, .mat or .safetensors file, the column of a .parquet file, or the part (train,
-    test) of a folder that holds CelebA or one of the MNISTs. `watch` is told how many images are decoded, of how many.
+    test) of a folder that holds CelebA or one of the MNISTs. `watch` is told of decoded images.
     """
     place = Path(path)
     try:
@@ -43,7 +43,7 @@ def read_rows(path: str | PathLike[str], key: str | None = None, watch: Watch | 
         raise DataError(f"{place}: the data could not be read ({reason(cause)}); {remedy}.") from cause
 
 
-def _reader(path: Path, watch: Watch | None) -> Callable[[Path, str | None], StoredRows]:
+def _reader(path: Path, watch: Watch) -> Callable[[Path, str | None], StoredRows]:
     suffix = path.suffix.lower()
     if not path.exists():
         raise DataError("this does not exist, expected a file or folder of data; check the path.")

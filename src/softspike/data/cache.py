@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from softspike.data.mapped import open_npy
+from softspike.data.watch import Unwatched, Watch
 from softspike.disk import read_whole
 
-__all__ = ["Allocate", "Watch", "cache_folder", "remembered", "signature"]
+__all__ = ["Allocate", "cache_folder", "remembered", "signature"]
 
 Allocate = Callable[[tuple[int, ...], np.dtype], np.ndarray]
-Watch = Callable[[int, int], None]  # called with (images decoded, images in all)
 
 _VERSION = 1  # of the way images are decoded: raise it when pixels change
 
@@ -38,7 +38,10 @@ def signature(path: Path) -> tuple[str, int, int]:
 
 
 def remembered(
-    source: Mapping[str, Any], make: Callable[[Allocate], np.ndarray], folder: Path | None = None
+    source: Mapping[str, Any],
+    make: Callable[[Allocate], np.ndarray],
+    folder: Path | None = None,
+    watch: Watch = Unwatched(),
 ) -> np.ndarray:
     """The array that `make` fills, mapped from the cache where it was made before from the same source.
 
@@ -60,6 +63,7 @@ def remembered(
         del array
         os.replace(temporary, path)
         _write_digest(path, digest)
+        watch.kept(path, path.stat().st_size)
     finally:
         _remove(temporary)
     return open_npy(path)

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from softspike.data.cache import Watch
 from softspike.data.error import DataError
 from softspike.data.images import Cropped, PixelRows, read_images
 from softspike.data.labels import Labels
+from softspike.data.watch import Unwatched, Watch
 from softspike.disk import read_whole
 
 __all__ = ["CELEBA_PARTS", "celeba_labels", "is_celeba", "read_celeba"]
@@ -23,7 +23,7 @@ def is_celeba(folder: Path) -> bool:
     return (folder / _PICTURES).is_dir()
 
 
-def read_celeba(folder: Path, part: str | None, watch: Watch | None = None) -> PixelRows:
+def read_celeba(folder: Path, part: str | None, watch: Watch = Unwatched()) -> PixelRows:
     """Faces of a part ('train', the default, 'valid' or 'test'), the central 140×140 pixels resized to 64×64."""
     return read_images([folder / _PICTURES / name for name in _names(folder, part)], _FACE, watch)
 

@@ -4,18 +4,18 @@ from pathlib import Path
 
 import numpy as np
 
-from softspike.data.cache import Watch
 from softspike.data.celeba import is_celeba, read_celeba
 from softspike.data.error import DataError, reason
 from softspike.data.images import IMAGE_SUFFIXES, read_images
 from softspike.data.mapped import open_npy
 from softspike.data.mnist import is_mnist, read_mnist
 from softspike.data.rows import ShardRows, StoredRows
+from softspike.data.watch import Unwatched, Watch
 
 __all__ = ["read_folder", "refuse_key"]
 
 
-def read_folder(path: Path, key: str | None, watch: Watch | None = None) -> StoredRows:
+def read_folder(path: Path, key: str | None, watch: Watch = Unwatched()) -> StoredRows:
     """Shards (.npy) or images, in the order of their names; of CelebA and the MNISTs, the part that `key` names."""
     if is_celeba(path):
         return read_celeba(path, key, watch)

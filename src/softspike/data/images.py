@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from softspike.data.cache import Allocate, Watch, remembered, signature
+from softspike.data.cache import Allocate, remembered, signature
 from softspike.data.error import DataError, reason
 from softspike.data.promise import check_promise
 from softspike.data.rows import ArrayRows
+from softspike.data.watch import Unwatched, Watch
 
 __all__ = ["IMAGE_SUFFIXES", "Cropped", "PixelRows", "decode", "decode_images", "read_images"]
 
@@ -71,7 +72,7 @@ class Cropped:
         return image.crop(box).resize((self.size, self.size), Image.Resampling.BILINEAR)
 
 
-def read_images(files: Sequence[Path], view: Cropped | None = None, watch: Watch | None = None) -> PixelRows:
+def read_images(files: Sequence[Path], view: Cropped | None = None, watch: Watch = Unwatched()) -> PixelRows:
     """The pixels of image files of one size and mode."""
     missing = next((file.name for file in files if not file.is_file()), None)
     if missing is not None:
@@ -88,7 +89,7 @@ def decode_images(
     count: int,
     source: Mapping[str, Any],
     view: Cropped | None = None,
-    watch: Watch | None = None,
+    watch: Watch = Unwatched(),
     stored: int = 0,
 ) -> PixelRows:
     """`count` images, each a name for the messages and a file or encoded bytes; many are decoded once for all runs.
@@ -103,7 +104,7 @@ def decode_images(
 
         return _stack(_decoded(named(), view), count, bounded, watch)
 
-    return PixelRows(remembered(source, make) if count >= _WORTH_KEEPING else make(np.empty))
+    return PixelRows(remembered(source, make, watch=watch) if count >= _WORTH_KEEPING else make(np.empty))
 
 
 def _decoded(named: Iterable[tuple[str, Any]], view: Cropped | None) -> Iterator[tuple[str, np.ndarray]]:
@@ -127,7 +128,7 @@ def _decoded(named: Iterable[tuple[str, Any]], view: Cropped | None) -> Iterator
         pool.shutdown(cancel_futures=True)
 
 
-def _stack(images: Iterable[tuple[str, np.ndarray]], count: int, allocate: Allocate, watch: Watch | None) -> np.ndarray:
+def _stack(images: Iterable[tuple[str, np.ndarray]], count: int, allocate: Allocate, watch: Watch) -> np.ndarray:
     stack = np.empty((0,), np.uint8)
     first, found = "", 0
     for number, (name, image) in enumerate(images):
@@ -141,8 +142,7 @@ def _stack(images: Iterable[tuple[str, np.ndarray]], count: int, allocate: Alloc
         elif number == count:
             raise DataError(f"there are more images than the {count} that were announced; write the file again.")
         stack[number] = image
-        if watch is not None:
-            watch(number + 1, count)
+        watch.decoded(number + 1, count)
         found = number + 1
     if found != count:
         raise DataError(f"there are {found} images where {count} were announced; check that the file is complete.")

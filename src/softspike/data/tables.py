@@ -6,19 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from softspike.data.cache import Watch, signature
+from softspike.data.cache import signature
 from softspike.data.error import DataError
 from softspike.data.images import PixelRows, decode_images
 from softspike.data.labels import Labels, from_classes
 from softspike.data.promise import check_promise
 from softspike.data.rows import ArrayRows, StoredRows
+from softspike.data.watch import Unwatched, Watch
 
 __all__ = ["parquet_labels", "read_parquet"]
 
 _BATCH = 4096  # rows decoded at a time: a row may be a list of thousands
 
 
-def read_parquet(path: Path, key: str | None, watch: Watch | None = None) -> StoredRows:
+def read_parquet(path: Path, key: str | None, watch: Watch = Unwatched()) -> StoredRows:
     """The column `key`; without one, the `image` column where it holds encoded images, else all numeric columns."""
     import pyarrow.parquet as pq
 
@@ -37,7 +38,7 @@ def read_parquet(path: Path, key: str | None, watch: Watch | None = None) -> Sto
         return ArrayRows(_matrix(file, numeric, path))
 
 
-def _read_encoded(path: Path, file: Any, column: str, watch: Watch | None) -> PixelRows:
+def _read_encoded(path: Path, file: Any, column: str, watch: Watch) -> PixelRows:
     source = {"parquet": signature(path), "column": column}
     stored = path.stat().st_size
     return decode_images(

@@ -4,12 +4,16 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+from softspike.data import Watch
 from softspike.train import Observer, Progress
 from softspike.visible import visible
 
-__all__ = ["PlainLines", "ProgressBar", "components_of", "decoding_shown", "progress_shown", "stages_shown"]
+__all__ = [
+    "KeepingSaid", "PlainLines", "ProgressBar", "components_of", "decoding_shown", "progress_shown", "stages_shown",
+]  # fmt: skip
 
 
 @contextmanager
@@ -156,11 +160,36 @@ def stages_shown(total: int) -> Iterator[Callable[[str], None]]:
         yield told
 
 
+class KeepingSaid(Watch):
+    """A line on standard error where decoded images were written to the cache, which grows with every set."""
+
+    def decoded(self, done: int, total: int) -> None: ...
+
+    def kept(self, path: Path, n_bytes: int) -> None:
+        kept = f"kept {n_bytes / 1e6:.1f} MB of decoded images in {path}"
+        print(visible(f"{kept} for the next time; it may be deleted"), file=sys.stderr, flush=True)
+
+
+class DecodingBar(Watch):
+    """How many images are decoded, of how many; then the line."""
+
+    def __init__(self, bar: Any):
+        self._bar, self._task = bar, bar.add_task("decoding", total=None)
+
+    def decoded(self, done: int, total: int) -> None:
+        self._bar.start()  # not before: most data has nothing to decode
+        self._bar.update(self._task, completed=done, total=total)
+
+    def kept(self, path: Path, n_bytes: int) -> None:
+        self._bar.stop()
+        KeepingSaid().kept(path, n_bytes)
+
+
 @contextmanager
-def decoding_shown() -> Iterator[Callable[[int, int], None] | None]:
-    """For the reading of image sets: a bar on a terminal, nothing elsewhere."""
+def decoding_shown() -> Iterator[Watch]:
+    """For the reading of image sets: a bar on a terminal, and a line everywhere about what is left on the disk."""
     if not sys.stderr.isatty():
-        yield None
+        yield KeepingSaid()
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -168,13 +197,7 @@ def decoding_shown() -> Iterator[Callable[[int, int], None] | None]:
 
     columns = (TextColumn("decoding images, once"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     bar = Bar(*columns, console=Console(stderr=True), transient=True)
-    task = bar.add_task("decoding", total=None)
-
-    def decoded(done: int, total: int) -> None:
-        bar.start()  # not before: most data has nothing to decode
-        bar.update(task, completed=done, total=total)
-
     try:
-        yield decoded
+        yield DecodingBar(bar)
     finally:
         bar.stop()
