@@ -6,9 +6,10 @@ import re
 import numpy as np
 import pytest
 from command import softspike
-from pictures import ATTRIBUTES, shapes, write_mnist, write_parquet
+from pictures import ATTRIBUTES, shapes, write_celeba, write_idx, write_mnist, write_parquet
 from PIL import Image
 
+from softspike.data.mnist import FASHION_CLASSES
 from softspike.methods.published import EQUATIONS, SCRIPTS
 from softspike.reproduce.cell import VARIANTS
 from softspike.reproduce.deep.cell import METHODS, Asked, DeepCell, cells_of
@@ -20,14 +21,14 @@ from softspike.reproduce.deep.setting import SETTINGS
 from softspike.schedule import Constant
 
 FASHION, CELEBA = SETTINGS["fashion-mnist"], SETTINGS["celeba"]
-WORDS = ["reproduce", "fashion-mnist", "--data", "fashion", "--quick", "-o", "study"]
+WORDS = ["reproduce", "fashion-mnist", "--data", "clothes", "--quick", "-o", "study"]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A quick study of two methods on small images, interrupted after its first cells."""
     place = tmp_path_factory.mktemp("deep")
-    write_mnist(place / "fashion", 96, 40, size=28)
+    write_mnist(place / "clothes", 96, 40, size=28)
     first = softspike(*WORDS, "--methods", "gaussian", folder=place)
     assert first.code == 0, first.err
     return place
@@ -52,6 +53,8 @@ def test_a_study_goes_on_and_measures_everything(folder):
     assert min(figures["frechet"]["reconstructed"], figures["frechet"]["generated"]) >= 0
     assert set(figures["collapse"]) == {"posterior", "feature", "never_active"}
     assert record["training"]["diverged"] is None
+    with np.load(folder / f"study/pictures/{cells[1]}.npz") as pictures:  # whatever the folder is called
+        assert pictures["attribute_names"].tolist() == list(FASHION_CLASSES)
     for column in ("best of J", "corrected MI", "Fréchet: rebuilt", "never active"):
         assert column in done.out
 
@@ -90,6 +93,15 @@ def test_faces_from_archives(folder):
     assert "faces/test.npz holds uint8 images and labels of shape (3, 3)" in done.sentence
 
 
+def test_faces_are_measured_on_the_test_part(folder):
+    """Of eleven faces the official lists put four in each of train and valid, and three in test."""
+    write_celeba(folder / "official", 11)
+    done = softspike("reproduce", "celeba", "--data", "official", "--quick", "-o", "study", folder=folder)
+    assert "of 4 images (the paper: 150,000), 3 test images" in done.out
+    assert done.code == 2  # as this folder holds a study of clothes: what is read is said before
+    assert "study holds a study with set = 'fashion-mnist', not 'celeba'" in done.sentence
+
+
 def test_another_setting_is_refused(folder):
     done = softspike(*WORDS, "--epochs", 2, folder=folder)
     assert done.code == 2
@@ -102,7 +114,27 @@ WRONG = {
     "other folder": (["celeba", "--data", "."], "holds neither the official files nor train.parquet"),
     "other size": (["celeba", "--data", "small"], "the images are 8×8×3, expected 64×64×3 for CelebA"),
     "method": (["fashion-mnist", "--methods", "fista"], "--methods names 'fista', expected some of: gaussian"),
-    "dimension": (["fashion-mnist", "--dimensions", "x"], "--dimensions is 'x', expected numbers with commas"),
+    "few labels": (
+        ["fashion-mnist", "--quick", "--data", "few"],
+        "few: t10k-labels-idx1-ubyte.gz holds 20 labels and t10k-images-idx3-ubyte.gz 40 images, expected one",
+    ),
+    "no clothes": (["fashion-mnist", "--data", "eleven"], "the classes run from 0 to 10, expected numbers from 0 to 9"),
+    "other attributes": (
+        ["celeba", "--data", "unlike"],
+        "unlike: the attributes to train on are Upright, Lying, Blob, those to test on A, B, expected the same",
+    ),
+    "dimension": (
+        ["fashion-mnist", "--dimensions", "x"],
+        "--dimensions is 'x', expected whole numbers ≥ 1 with commas",
+    ),
+    "below 1": (["fashion-mnist", "--dimensions", "64,-5"], "--dimensions is '64,-5', expected whole numbers ≥ 1"),
+    "share": (["celeba", "--shares", "nan,1.5"], "--shares is 'nan,1.5', expected numbers strictly between 0 and 1"),
+    "neither": (
+        ["fashion-mnist", "--dimensions", "none", "--shares", "none"],
+        "are both none, expected numbers for one",
+    ),
+    "seed": (["fashion-mnist", "--seeds", "0,-1"], "--seeds is '0,-1', expected whole numbers from 0 to 2³² − 1"),
+    "no seed": (["fashion-mnist", "--seeds", "none"], "--seeds is 'none', expected whole numbers"),
     "conventions": (["fashion-mnist", "--conventions", "x"], "--conventions is 'x', expected one of"),
     "precision": (["fashion-mnist", "--precision", "half"], "precision is 'half', expected one of"),
     "epochs": (["fashion-mnist", "--epochs", "0"], "--epochs is 0, expected a whole number"),
@@ -110,14 +142,27 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_what_cannot_be_reproduced(folder, name):
-    if name == "other size" and not (folder / "small").exists():
-        (folder / "small").mkdir()
+@pytest.fixture(scope="module")
+def spoilt(folder):
+    """Sets that no study can be made of."""
+    for name in ("few", "eleven"):
+        write_mnist(folder / name, 96, 40, size=28)
+    write_idx(folder / "few/t10k-labels-idx1-ubyte.gz", np.zeros(20))
+    write_idx(folder / "eleven/train-labels-idx1-ubyte.gz", np.arange(96) % 11)
+    for name in ("small", "unlike"):
+        (folder / name).mkdir()
         for part in ("train", "test"):
-            write_parquet(folder / f"small/{part}.parquet", 5)
+            write_parquet(folder / f"{name}/{part}.parquet", 5, size=64 if name == "unlike" else 8)
+    named = {"labels": np.zeros((5, 2), bool), "names": np.array(["A", "B"])}
+    np.savez(folder / "unlike/test.npz", images=shapes(5, 64, channels=3)[0], **named)
+    return folder
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_cannot_be_reproduced(spoilt, name):
+    folder = spoilt
     words, message = WRONG[name]
-    data = [] if "--data" in words or words[0] == "celeba" else ["--data", "fashion"]
+    data = [] if "--data" in words or words[0] == "celeba" else ["--data", "clothes"]
     done = softspike("reproduce", *words, *data, "-o", "nothing", folder=folder)
     assert done.code == 2, done.out
     assert message in done.sentence

@@ -44,7 +44,8 @@ def _command(what: str, plain_errors: PlainErrors) -> Callable[..., None]:
         inception: InceptionFile = None, limit_minutes: Minutes = None, keep_models: Keep = False,
     ) -> None:  # fmt: skip
         with plain_errors(out, GO_ON):
-            from softspike.reproduce.deep.job import DeepOptions, deep_job
+            from softspike.reproduce.deep.asked import DeepOptions
+            from softspike.reproduce.deep.job import deep_job
 
             deep_job(what, DeepOptions(
                 out, data, quick, device, epochs, peak_rate, methods, dimensions, shares, seeds, conventions, precision,

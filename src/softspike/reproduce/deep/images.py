@@ -10,6 +10,7 @@ import torch
 from softspike.data import DataError, Labels, PixelRows, Rows, on_device, read_labels, read_rows
 from softspike.data.celeba import is_celeba
 from softspike.data.mnist import FASHION_FOLDER, is_mnist
+from softspike.report.progress import decoding_shown
 from softspike.reproduce.deep.setting import DeepSetting
 
 __all__ = ["Images", "load_images"]
@@ -25,12 +26,17 @@ class Images(NamedTuple):
 
 
 def load_images(setting: DeepSetting, path: Path | None, device: torch.device) -> Images:
-    """From the official layout, or from a folder with train and test as .parquet, or as .npz of images and labels."""
+    """The parts train and test of the official layout, or of a folder with both as .parquet or as .npz."""
     train, test = (_part(setting, path, part) for part in ("train", "test"))
     wanted = tuple(length for length in setting.image_shape if length > 1)
     if train[0].image_shape != wanted or test[0].image_shape != wanted:
         found = "×".join(map(str, train[0].image_shape or ()))
         raise DataError(f"{path}: the images are {found}, expected {'×'.join(map(str, wanted))} for {setting.title}.")
+    if train[1].names != test[1].names:
+        raise DataError(
+            f"{path}: the attributes to train on are {_listed(train[1])}, those to test on {_listed(test[1])}, "
+            "expected the same; write the files again."
+        )
     if setting.most_images is not None:
         train, test = _first(*train, setting.most_images), _first(*test, setting.most_images // 2)
     pixels = hashlib.sha256(b"".join(rows.images[:: max(len(rows) // 32, 1)].tobytes() for rows, _ in (train, test)))
@@ -56,8 +62,10 @@ def _part(setting: DeepSetting, path: Path | None, part: str) -> tuple[PixelRows
             raise DataError(
                 f"{path} holds neither the official files nor {file.name}; give the folder of {setting.title}."
             )
-        file, key = path, "valid" if part == "test" and is_celeba(path) else part
-    rows, labels = read_rows(file, key), read_labels(file, key)
+        file, key = path, part
+    labels = read_labels(file, key, setting.class_names)
+    with decoding_shown() as watch:
+        rows = read_rows(file, key, watch)
     if not isinstance(rows, PixelRows) or rows.images.dtype != np.uint8:
         raise DataError(f"{file} holds no 8-bit images; give the images themselves.")
     return rows, labels
@@ -74,6 +82,10 @@ def _archive(path: Path) -> tuple[PixelRows, Labels]:
         given = f"{images.dtype} images and labels of shape {labels.shape}"
         raise DataError(f"{path} holds {given}, expected bytes and shape {(len(images), len(names))}.")
     return PixelRows(images), Labels(tuple(map(str, names)), labels.astype(bool))
+
+
+def _listed(labels: Labels) -> str:
+    return ", ".join(labels.names[:3]) + (f", … ({len(labels.names)})" if len(labels.names) > 3 else "")
 
 
 def _first(rows: PixelRows, labels: Labels, most: int) -> tuple[PixelRows, Labels]:

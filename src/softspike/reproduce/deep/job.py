@@ -1,8 +1,6 @@
 """What `softspike reproduce fashion-mnist` and `celeba` do: train and measure the cells that are missing."""
 
 import time
-from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,63 +9,19 @@ from softspike.choices import precision_named
 from softspike.fitting import pick_device
 from softspike.model import VariationalCoder
 from softspike.report.progress import progress_shown
-from softspike.reproduce.cell import VARIANTS, Variant
-from softspike.reproduce.deep.cell import METHODS, Asked, DeepCell, cells_of
+from softspike.reproduce.deep.asked import DeepOptions
+from softspike.reproduce.deep.cell import DeepCell, cells_of
 from softspike.reproduce.deep.features import Features, features_of
 from softspike.reproduce.deep.images import Images, load_images
 from softspike.reproduce.deep.measure import draw, measure
 from softspike.reproduce.deep.report import write_results
-from softspike.reproduce.deep.setting import SETTINGS, DeepSetting
+from softspike.reproduce.deep.setting import DeepSetting
 from softspike.reproduce.deep.store import DeepStore
 from softspike.reproduce.limit import Limit, OutOfTime
 from softspike.reproduce.provenance import provenance
 from softspike.train import Diverged, Precision, automatic_precision, train
 
-__all__ = ["DeepOptions", "deep_job"]
-
-
-@dataclass(frozen=True)
-class DeepOptions:
-    """The options of the command, as given."""
-
-    out: Path
-    data: Path | None = None
-    quick: bool = False
-    device: str = "auto"
-    epochs: int | None = None
-    peak_rate: float | None = None
-    methods: str | None = None
-    dimensions: str | None = None
-    shares: str | None = None
-    seeds: str = "0"
-    conventions: str = "equations"
-    precision: str = "auto"
-    inception: Path | None = None
-    limit_minutes: float | None = None
-    keep_models: bool = False
-
-    def setting(self, name: str) -> DeepSetting:
-        setting = SETTINGS[name].quickly() if self.quick else SETTINGS[name]
-        if self.epochs is not None:
-            if self.epochs < 1:
-                raise ValueError(f"--epochs is {self.epochs}, expected a whole number ≥ 1; leave it out for 300")
-            setting = replace(setting, epochs=self.epochs)
-        if self.peak_rate is not None:
-            if not self.peak_rate > 0:
-                raise ValueError(f"--peak-rate is {self.peak_rate}, expected a number > 0")
-            setting = replace(setting, peak_rate=self.peak_rate)
-        return setting
-
-    def asked(self, setting: DeepSetting) -> Asked:
-        methods = self.methods.split(",") if self.methods else list(METHODS)
-        for name in methods:
-            if name not in METHODS:
-                raise ValueError(f"--methods names {name!r}, expected some of: {', '.join(METHODS)}")
-        return Asked(
-            methods, _numbers("dimensions", self.dimensions, setting.dimensions, int),
-            _numbers("shares", self.shares, setting.shares, float), _variants(self.conventions),
-            _numbers("seeds", self.seeds, (0,), int),
-        )  # fmt: skip
+__all__ = ["deep_job"]
 
 
 def deep_job(name: str, options: DeepOptions) -> None:
@@ -137,25 +91,3 @@ def _work(
     named = {**described, "conventions": cell.variant.name, "set": setting.name}
     store.record(cell.name, {"cell": named, "training": story, "figures": figures}, pictures)
     limit.learn(1, time.monotonic() - began)
-
-
-# ── options ──
-
-
-def _numbers(name: str, text: str | None, default: tuple[Any, ...], kind: type) -> list[Any]:
-    if text is None:
-        return list(default)
-    if text == "none":
-        return []
-    try:
-        return [kind(part) for part in text.split(",")]
-    except ValueError:
-        raise ValueError(f"--{name} is {text!r}, expected numbers with commas, or none") from None
-
-
-def _variants(text: str) -> list[Variant]:
-    if text == "both":
-        return list(VARIANTS.values())
-    if text not in VARIANTS:
-        raise ValueError(f"--conventions is {text!r}, expected one of: {', '.join([*VARIANTS, 'both'])}")
-    return [VARIANTS[text]]

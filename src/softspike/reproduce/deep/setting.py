@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+from softspike.data.mnist import FASHION_CLASSES
 from softspike.schedule import Constant, OneCycle, Schedule
 
 __all__ = ["SETTINGS", "DeepSetting"]
@@ -31,6 +32,7 @@ class DeepSetting:
     classifier_steps: int = 1500
     most_images: int | None = None  # to train on, for a quick run
     quick: bool = False
+    class_names: tuple[str, ...] | None = None  # where the images have classes
 
     def quickly(self) -> "DeepSetting":
         """The same in small: a check that everything runs, no measurement."""
@@ -77,7 +79,7 @@ class DeepSetting:
 SETTINGS = {
     "fashion-mnist": DeepSetting(
         "fashion-mnist", "Fashion-MNIST", (28, 28, 1), (20, 64, 256, 1024), middle=64, beta=1e-2, n_samples=20,
-        mirrored=False, paper_images=60_000,
+        mirrored=False, paper_images=60_000, class_names=FASHION_CLASSES,
     ),
     "celeba": DeepSetting(
         "celeba", "CelebA", (64, 64, 3), (64, 512, 1024, 2048, 4096), middle=512, beta=1e-3, n_samples=10,
