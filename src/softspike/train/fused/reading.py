@@ -15,14 +15,7 @@ from softspike.objective import BestOf, MeanOf
 from softspike.posterior import GaussianPosterior, LaplacePosterior, SpikeSlabPosterior, log_of_rate
 from softspike.prior import LaplacePrior, NormalPrior, SpikeSlabPrior
 from softspike.schedule import Constant, Schedule
-from softspike.threshold import (
-    DoubledStraightThrough,
-    FixedLevel,
-    GammaLevel,
-    ShiftedSoft,
-    StraightThrough,
-    Subgradient,
-)
+from softspike.threshold import SLOPES, FixedLevel, GammaLevel, ShiftedSoft
 from softspike.train.recipe import Recipe
 from softspike.train.together import NotTogether
 
@@ -44,9 +37,6 @@ class Reading:
     dictionary: Dictionary
     warm_up: Schedule
     temperature: Schedule
-
-
-_SLOPES = {StraightThrough: (1.0, 1.0), DoubledStraightThrough: (2.0, 1.0), Subgradient: (1.0, 0.0)}
 
 
 def read(coder: Coder) -> Reading:
@@ -103,8 +93,8 @@ def _settings(coder: VariationalCoder) -> Settings:
         numbers["prior_logit"] = float(prior.logit)
         numbers["reads_log"] = float(getattr(coder.posterior, "read_spike", None) is log_of_rate)
     if threshold is not None:
-        must(type(threshold.gradient) in _SLOPES, f"a known gradient, not {type(threshold.gradient).__name__}")
-        numbers["location_slope"], numbers["silent_slope"] = _SLOPES[type(threshold.gradient)]
+        must(type(threshold.gradient) in SLOPES, f"a known gradient, not {type(threshold.gradient).__name__}")
+        numbers["location_slope"], numbers["silent_slope"] = SLOPES[type(threshold.gradient)]
         if isinstance(threshold.level, GammaLevel):
             numbers["level_beta"] = coder.level_beta
             numbers["level_shape"] = float(threshold.level.prior_concentration)

@@ -1,0 +1,97 @@
+"""Draws inside a compiled loop: the same numbers as `softspike.kernels.counter`, four samples of a row at a time."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softspike.kernels import counter
+from softspike.kernels.compiled import compiled
+
+__all__ = ["Array", "base_noise", "logarithm"]
+
+Array = NDArray[np.float32]
+_U, _F, _I = np.uint64, np.float32, np.int32
+
+# Words of 32 bits live in 64: their products are whole there, and the loop vectorises.
+_MASK, _HALF_WAY, _NINE = _U(0xFFFFFFFF), _U(32), _U(9)
+_MULTIPLY_A, _MULTIPLY_B = _U(counter._MULTIPLY_A), _U(counter._MULTIPLY_B)
+_RAISE_A, _RAISE_B = _U(counter._RAISE_A), _U(counter._RAISE_B)
+_ROUNDS = counter.ROUNDS
+_HALF, _STEP, _SMALLEST = _F(0.5), _F(2.0**-23), _F(1e-6)
+_LOG_2, _PI, _ROOT_HALF = _F(math.log(2)), _F(math.pi), _I(0x3F3504F3)  # the bits of √½
+
+# log(1 + m) = m − ½m² + m³·p(m) on [√½ − 1, √2 − 1]; sin h and cos h by Taylor series on [−π/2, π/2].
+_P = tuple(_F(c) for c in (
+    7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
+    2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1,
+))  # fmt: skip
+_SINE = tuple(_F((-1) ** k / math.factorial(2 * k + 1)) for k in range(5, -1, -1))
+_COSINE = tuple(_F((-1) ** k / math.factorial(2 * k)) for k in range(6, -1, -1))
+
+
+@compiled
+def logarithm(x: np.float32) -> np.float32:
+    """log x of a positive normal number, relative error 2e-7: without a branch, so that loops over it vectorise."""
+    bits = _F(x).view(np.int32)
+    exponent = (bits - _ROOT_HALF) >> _I(23)
+    m = _I(bits - (exponent << _I(23))).view(np.float32) - _F(1)
+    p = _P[0]
+    for c in _P[1:]:
+        p = p * m + c
+    return p * m * m * m - _HALF * m * m + m + _F(exponent) * _LOG_2
+
+
+@compiled
+def _unit(word: np.uint64) -> np.float32:
+    return (_F(_I(word >> _NINE)) + _HALF) * _STEP
+
+
+@compiled
+def _uniforms(key: np.uint64, first: np.uint64, group: np.uint64, out: Array) -> None:
+    """Philox of (element, group, 0, 0) for elements from `first` on, as numbers in (0, 1), (4, n)."""
+    o0, o1, o2, o3 = out[0], out[1], out[2], out[3]
+    for i in range(out.shape[1]):
+        a, b, c, d = first + _U(i), group, _U(0), _U(0)
+        low, high = key & _MASK, key >> _HALF_WAY
+        for _ in range(_ROUNDS):
+            p, q = _MULTIPLY_B * c, _MULTIPLY_A * a
+            a, b, c, d = (p >> _HALF_WAY) ^ b ^ low, p & _MASK, (q >> _HALF_WAY) ^ d ^ high, q & _MASK
+            low, high = (low + _RAISE_A) & _MASK, (high + _RAISE_B) & _MASK
+        o0[i], o1[i], o2[i], o3[i] = _unit(a), _unit(b), _unit(c), _unit(d)
+
+
+@compiled
+def _laplace(row: Array) -> None:
+    for i in range(len(row)):
+        centred = row[i] - _HALF
+        size = -logarithm(max(_F(1) - _F(2) * abs(centred), _SMALLEST))
+        row[i] = size if centred > 0 else -size
+
+
+@compiled
+def _normal(one: Array, other: Array) -> None:
+    """Box and Muller, by sine and cosine of half the angle, which stays within ±π/2."""
+    for i in range(len(one)):
+        half = _PI * (other[i] - _HALF)
+        t = half * half
+        s, c = _SINE[0], _COSINE[0]
+        for k in _SINE[1:]:
+            s = s * t + k
+        for k in _COSINE[1:]:
+            c = c * t + k
+        s = half * s
+        radius = _F(math.sqrt(_F(-2) * logarithm(one[i])))
+        one[i], other[i] = radius * (s * s - c * c), _F(-2) * radius * s * c
+
+
+@compiled
+def base_noise(key: np.uint64, first: np.uint64, group: np.uint64, laplace: bool, out: Array) -> None:
+    """Standard noise of samples 4·group … 4·group + 3 for the elements from `first` on, (4, n)."""
+    _uniforms(key, first, group, out)
+    if laplace:
+        for j in range(4):
+            _laplace(out[j])
+    else:
+        _normal(out[0], out[1])
+        _normal(out[2], out[3])
