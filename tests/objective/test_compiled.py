@@ -5,11 +5,13 @@ import torch
 from scipy import stats
 from small import same_bits
 
+pytest.importorskip("numba", reason="compiled code needs numba")
+
 from softspike.data import TensorRows
 from softspike.encoder import LinearEncoder
 from softspike.generator import Dictionary, Generator
-from softspike.kernels.compiled import available
 from softspike.kernels.counter import BASE, laplace_noise, normal_noise, philox, unit
+from softspike.kernels.cpu.winner import winner_of
 from softspike.methods.published import PUBLISHED, SCRIPTS, Study, build_published
 from softspike.model import VariationalCoder
 from softspike.objective import BestOf, compiled
@@ -30,8 +32,6 @@ from softspike.threshold import (
 from softspike.train import train
 from softspike.train.interrupt import Interrupted
 from softspike.train.state import pack
-
-pytestmark = pytest.mark.skipif(not available(), reason="numba is not installed")
 
 HEADS = {"laplace": (LaplacePosterior, LaplacePrior, 1.5), "gaussian": (GaussianPosterior, NormalPrior, 1.2)}
 GRADIENTS = [StraightThrough(), DoubledStraightThrough(), Subgradient()]
@@ -92,14 +92,13 @@ def test_equals_the_plain_search_and_its_gradients(base, gradient, shape, n_samp
 @pytest.mark.parametrize("base", HEADS)
 def test_draws_follow_their_law(base):
     """One sample: 160,000 values against the law's own distribution, zeros counted within five standard errors."""
-    from softspike.kernels.cpu.search import best_of
-
     n, d, laplace = 400, 400, base == "laplace"
     location, scale, level = 0.3, 0.5, 0.6
     full = torch.full((n, d), 1.0)
-    best = best_of(
-        torch.zeros(n, 2), location * full, scale * full, torch.full((d,), level), torch.zeros(2, d), 1, 77, laplace
-    )
+    best = winner_of(
+        torch.zeros(n, 2), location * full, scale * full, full, torch.tensor(level), torch.tensor(1.0),
+        torch.zeros(2, d), 1, 77, laplace,
+    )  # fmt: skip
     noise = (stats.laplace if laplace else stats.norm)()
     assert stats.kstest(best.noise.flatten().double().numpy(), noise.cdf).pvalue > 1e-3
     gamma = 2 * noise.sf(level / scale)
@@ -116,18 +115,14 @@ def test_draws_follow_their_law(base):
 
 def test_samples_are_independent():
     """Neighbouring samples, rows and components of the noise: |correlation| < 4/√N."""
-    from softspike.kernels.cpu.search import best_of
 
     def drawn(key):  # with x = A = 0 all samples are equal, and the first wins
-        return best_of(*_zeros(500, 200), 3, key, True).noise
+        flat, number = torch.ones(500, 200), torch.tensor(1.0)
+        return winner_of(torch.zeros(500, 2), flat, flat, flat, number, number, torch.zeros(2, 200), 3, key, True).noise
 
     one, other = drawn(1), drawn(2)
     for a, b in ((one, other), (one[1:], one[:-1]), (one[:, 1:], one[:, :-1])):
         assert abs(float(torch.corrcoef(torch.stack([a.flatten(), b.flatten()]))[0, 1])) < 4 / a.numel() ** 0.5
-
-
-def _zeros(n, d):
-    return torch.zeros(n, 2), torch.zeros(n, d), torch.ones(n, d), torch.zeros(d), torch.zeros(2, d)
 
 
 def test_threads_do_not_change_a_bit():

@@ -1,4 +1,4 @@
-"""The best of J samples in compiled code on a CPU: none of them is stored, and the winner's gradient is written out."""
+"""The best of J samples in compiled code on a CPU: none of them is stored, and the gradient is written out."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ _LEAST = 2**16  # numbers to draw, below which a step takes less time than loadi
 
 def takes(evidence: Evidence, n_samples: int) -> bool:
     """Whether compiled code knows this model, the paper's with a fixed level, and the batch is worth it."""
-    x, law, threshold = evidence.x, evidence.beliefs.sampled, evidence.threshold
+    x, law, prior, threshold = evidence.x, evidence.beliefs.sampled, evidence.prior, evidence.threshold
     return (
         available()
         and n_samples > 1
@@ -28,6 +28,10 @@ def takes(evidence: Evidence, n_samples: int) -> bool:
         and x.dtype == torch.float32
         and x.ndim == 2
         and type(law) in (Laplace, Normal)
+        and type(law) is type(evidence.beliefs.settled) is type(prior)
+        and law.loc is evidence.beliefs.settled.loc  # type: ignore[attr-defined]
+        and not prior.batch_shape
+        and not prior.loc  # type: ignore[attr-defined]
         and threshold is not None
         and threshold.law_type is ShiftedSoft
         and type(threshold.level) is FixedLevel
@@ -39,46 +43,44 @@ def takes(evidence: Evidence, n_samples: int) -> bool:
 
 def best_terms(evidence: Evidence, n_samples: int, generator: Generator | None = None) -> Terms:
     """What `BestOf` returns, from the counter-based random numbers of one key."""
-    from softspike.kernels.cpu.search import best_of  # numba takes a second to load
-
-    law, threshold, dictionary = evidence.beliefs.sampled, evidence.threshold, evidence.generator
+    law, settled, threshold = evidence.beliefs.sampled, evidence.beliefs.settled, evidence.threshold
     assert isinstance(law, Laplace | Normal)
-    assert isinstance(dictionary, LinearGenerator)
+    assert isinstance(evidence.generator, LinearGenerator)
     assert threshold is not None
     key = int(torch.randint(2**62, (), generator=generator))
-    level = threshold.level.value.expand(law.loc.shape[-1])
-    best = best_of(evidence.x, law.loc, law.scale, level, dictionary.atoms, n_samples, key, isinstance(law, Laplace))
-    misfit = _Winner.apply(law.loc, law.scale, dictionary.atoms, *best, *SLOPES[type(threshold.gradient)])
-    kl = evidence.kl()
-    active = (best.codes != 0).sum(-1).to(misfit.dtype)
+    misfit, kl, active = _Best.apply(
+        law.loc, law.scale, settled.scale, evidence.generator.atoms, evidence.x, threshold.level.value,  # type: ignore[attr-defined]
+        evidence.prior.scale, n_samples, key, isinstance(law, Laplace), SLOPES[type(threshold.gradient)],  # type: ignore[attr-defined]
+    )  # fmt: skip
     return Terms(misfit + evidence.beta * kl, misfit, kl, active, evidence.unit)
 
 
-class _Winner(torch.autograd.Function):
-    """mean over features of (x − Az)², (B,), of codes that were found without gradients.
+class _Best(torch.autograd.Function):
+    """Misfit, KL and active count, each (B,), of the best of J samples.
 
-    With r = −(2/D)(x − Az):  ∂/∂A = rzᵀ and ∂/∂z = Aᵀr, which goes on to the location and scale of z by the two slopes
-    of the threshold's gradient.
+    With r = −(2/D)(x − Az):  ∂misfit/∂A = rzᵀ and ∂misfit/∂z = Aᵀr, which goes on to the location and scale of z by the
+    slopes of the threshold's gradient. The slopes of the KL are known since the forward pass.
     """
 
     @staticmethod
     def forward(
-        ctx: Any, location: Tensor, scale: Tensor, atoms: Tensor, noise: Tensor, codes: Tensor, rest: Tensor,
-        active_slope: float, silent_slope: float,
-    ) -> Tensor:  # fmt: skip
-        ctx.save_for_backward(atoms, noise, codes, rest)
-        ctx.slopes = active_slope, silent_slope
-        return rest.square().mean(-1)
+        ctx: Any, location: Tensor, scale: Tensor, settled: Tensor, atoms: Tensor, x: Tensor, level: Tensor,
+        prior: Tensor, n_samples: int, key: int, laplace: bool, slopes: tuple[float, float],
+    ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+        from softspike.kernels.cpu.winner import winner_of  # numba takes a second to load
+
+        winner = winner_of(x, location, scale, settled, level, prior, atoms, n_samples, key, laplace)
+        ctx.save_for_backward(atoms, winner.rest, winner.noise, winner.codes, winner.by_location, winner.by_scale)
+        ctx.slopes = slopes
+        ctx.mark_non_differentiable(winner.active)
+        return winner.misfit, winner.kl, winner.active
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        atoms, noise, codes, rest = ctx.saved_tensors
-        active_slope, silent_slope = ctx.slopes
-        r = rest * (grad * (-2 / rest.shape[-1]))[:, None]
-        slope = r @ atoms
-        active = codes != 0
-        if silent_slope != 1:
-            slope = torch.where(active, slope, silent_slope * slope)
-        location = slope if active_slope == 1 else torch.where(active, active_slope * slope, slope)
-        return location, slope * noise, r.T @ codes, None, None, None, None, None
+    def backward(ctx: Any, by_misfit: Tensor, by_kl: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        from softspike.kernels.cpu.winner import slopes_of
+
+        atoms, rest, noise, codes, *kl_slopes = ctx.saved_tensors
+        r = rest * (by_misfit * (-2 / rest.shape[-1]))[:, None]
+        location, scale, settled = slopes_of(noise, codes, *kl_slopes, r @ atoms, by_kl, *ctx.slopes)
+        return location, scale, settled, r.T @ codes, *[None] * 7

@@ -3,14 +3,13 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softspike.kernels import counter
 from softspike.kernels.compiled import compiled
+from softspike.kernels.cpu.functions import Array, logarithm
 
-__all__ = ["Array", "base_noise", "logarithm"]
+__all__ = ["base_noise"]
 
-Array = NDArray[np.float32]
 _U, _F, _I = np.uint64, np.float32, np.int32
 
 # Words of 32 bits live in 64: their products are whole there, and the loop vectorises.
@@ -19,27 +18,11 @@ _MULTIPLY_A, _MULTIPLY_B = _U(counter._MULTIPLY_A), _U(counter._MULTIPLY_B)
 _RAISE_A, _RAISE_B = _U(counter._RAISE_A), _U(counter._RAISE_B)
 _ROUNDS = counter.ROUNDS
 _HALF, _STEP, _SMALLEST = _F(0.5), _F(2.0**-23), _F(1e-6)
-_LOG_2, _PI, _ROOT_HALF = _F(math.log(2)), _F(math.pi), _I(0x3F3504F3)  # the bits of √½
+_PI = _F(math.pi)
 
-# log(1 + m) = m − ½m² + m³·p(m) on [√½ − 1, √2 − 1]; sin h and cos h by Taylor series on [−π/2, π/2].
-_P = tuple(_F(c) for c in (
-    7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
-    2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1,
-))  # fmt: skip
+# sin h and cos h by Taylor series on [−π/2, π/2].
 _SINE = tuple(_F((-1) ** k / math.factorial(2 * k + 1)) for k in range(5, -1, -1))
 _COSINE = tuple(_F((-1) ** k / math.factorial(2 * k)) for k in range(6, -1, -1))
-
-
-@compiled
-def logarithm(x: np.float32) -> np.float32:
-    """log x of a positive normal number, relative error 2e-7: without a branch, so that loops over it vectorise."""
-    bits = _F(x).view(np.int32)
-    exponent = (bits - _ROOT_HALF) >> _I(23)
-    m = _I(bits - (exponent << _I(23))).view(np.float32) - _F(1)
-    p = _P[0]
-    for c in _P[1:]:
-        p = p * m + c
-    return p * m * m * m - _HALF * m * m + m + _F(exponent) * _LOG_2
 
 
 @compiled
