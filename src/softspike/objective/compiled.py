@@ -12,18 +12,26 @@ from softspike.kernels.compiled import available
 from softspike.objective.evidence import Evidence, Terms
 from softspike.threshold import SLOPES, FixedLevel, ShiftedSoft
 
-__all__ = ["best_terms", "takes"]
+__all__ = ["best_terms", "draw_key", "knows", "takes", "worth"]
 
 _LEAST = 2**16  # numbers to draw, below which a step takes less time than loading compiled code
 
 
 def takes(evidence: Evidence, n_samples: int) -> bool:
-    """Whether compiled code knows this model, the paper's with a fixed level, and the batch is worth it."""
+    """Whether compiled code knows this model, and the batch is worth it."""
+    return worth(n_samples, len(evidence.x), evidence.generator.n_components) and knows(evidence)
+
+
+def worth(n_samples: int, n_rows: int, n_components: int) -> bool:
+    """Whether so many draws take longer than what it costs to have them compiled."""
+    return n_samples > 1 and n_samples * n_rows * n_components >= _LEAST
+
+
+def knows(evidence: Evidence) -> bool:
+    """Whether there is compiled code for this model: the paper's, with a fixed level, in float32 on a CPU."""
     x, law, prior, threshold = evidence.x, evidence.beliefs.sampled, evidence.prior, evidence.threshold
     return (
         available()
-        and n_samples > 1
-        and n_samples * law.batch_shape.numel() >= _LEAST
         and x.device.type == "cpu"
         and x.dtype == torch.float32
         and x.ndim == 2
@@ -41,16 +49,21 @@ def takes(evidence: Evidence, n_samples: int) -> bool:
     )
 
 
+def draw_key(generator: Generator | None = None) -> int:
+    """The key of one step's counter-based random numbers."""
+    return int(torch.randint(2**62, (), generator=generator))
+
+
 def best_terms(evidence: Evidence, n_samples: int, generator: Generator | None = None) -> Terms:
     """What `BestOf` returns, from the counter-based random numbers of one key."""
     law, settled, threshold = evidence.beliefs.sampled, evidence.beliefs.settled, evidence.threshold
     assert isinstance(law, Laplace | Normal)
     assert isinstance(evidence.generator, LinearGenerator)
     assert threshold is not None
-    key = int(torch.randint(2**62, (), generator=generator))
+    constants = threshold.level.value, evidence.prior.scale, n_samples, draw_key(generator), isinstance(law, Laplace)  # type: ignore[attr-defined]
     misfit, kl, active = _Best.apply(
-        law.loc, law.scale, settled.scale, evidence.generator.atoms, evidence.x, threshold.level.value,  # type: ignore[attr-defined]
-        evidence.prior.scale, n_samples, key, isinstance(law, Laplace), SLOPES[type(threshold.gradient)],  # type: ignore[attr-defined]
+        law.loc, law.scale, settled.scale, evidence.generator.atoms, evidence.x,  # type: ignore[attr-defined]
+        *constants, SLOPES[type(threshold.gradient)],
     )  # fmt: skip
     return Terms(misfit + evidence.beta * kl, misfit, kl, active, evidence.unit)
 
@@ -80,7 +93,7 @@ class _Best(torch.autograd.Function):
     def backward(ctx: Any, by_misfit: Tensor, by_kl: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         from softspike.kernels.cpu.winner import slopes_of
 
-        atoms, rest, noise, codes, *kl_slopes = ctx.saved_tensors
+        atoms, rest, noise, codes, by_location, by_scale = ctx.saved_tensors
         r = rest * (by_misfit * (-2 / rest.shape[-1]))[:, None]
-        location, scale, settled = slopes_of(noise, codes, *kl_slopes, r @ atoms, by_kl, *ctx.slopes)
+        location, scale, settled = slopes_of(noise, codes, by_location, by_scale, r @ atoms, by_kl, *ctx.slopes)
         return location, scale, settled, r.T @ codes, *[None] * 7
