@@ -64,12 +64,13 @@ class DirectStep:
         self.posterior, self.threshold, self.dictionary = coder.posterior, coder.threshold, coder.generator
         self.layers = [layer for layer in coder.encoder.modules() if isinstance(layer, nn.Linear)]
         self.weights = [layer.weight for layer in self.layers]
-        for parameter in coder.parameters():
-            parameter.grad = torch.empty_like(parameter)
 
     @torch.no_grad()
     def __call__(self, x: Tensor, step: int) -> Loss:
         one = self.one
+        for parameter in one.parameters:
+            if parameter.grad is None:
+                parameter.grad = torch.empty_like(parameter)
         one.recipe.set_rates(one.optimizer, step)
         loss = self._gradients(x, step)
         self.coder.before_step()
@@ -89,7 +90,7 @@ class DirectStep:
         else:
             head, power, omega = posterior.log_variance, 0.5, 1.0
         location, raw = (affine(hidden[-1], part.weight, part.bias) for part in (posterior.location, head))
-        settled = raw.clamp(-LOG_LIMIT, LOG_LIMIT).mul_(power).exp_()
+        settled = (power * raw).clamp_(-power * LOG_LIMIT, power * LOG_LIMIT).exp_()
         w = winner_of(
             x, location, omega * settled, settled, self.threshold.level.value, coder.prior.scale, atoms,
             self.n_samples, draw_key(step_random(self.one.seed, step)), laplace,
@@ -101,7 +102,8 @@ class DirectStep:
             w.noise, w.codes, w.by_location, w.by_scale, r @ atoms, (coder.beta / n).expand(n),
             *SLOPES[type(self.threshold.gradient)],
         )  # fmt: skip
-        by_raw = by_scale.mul_(omega).add_(by_settled).mul_(settled).mul_(power).masked_fill_(raw.abs() > LOG_LIMIT, 0)
+        by_log = torch.add(by_settled, by_scale, alpha=omega).mul_(settled).mul_(power)
+        by_raw = torch.ops.aten.hardtanh_backward(by_log, raw, -LOG_LIMIT, LOG_LIMIT)
         decay = 2 * unit * self.dictionary.frobenius if isinstance(self.dictionary, Dictionary) else 0.0
         torch.addmm(atoms, r.T, w.codes, beta=decay, out=atoms.grad)
         self._into_networks(hidden, [(posterior.location, by_location), (head, by_raw)])

@@ -30,6 +30,20 @@ class Winner(NamedTuple):
 
 
 @loop
+def _turn(data: Any) -> None:
+    """A matrix turned, sixteen columns at a time: what a line of the cache holds."""
+    head = carray(data, 4, np.int64)
+    n_rows, n_columns = head[0], head[1]
+    given = carray(pointer(head[2]), (n_rows, n_columns), np.float32)
+    turned = carray(pointer(head[3]), (n_columns, n_rows), np.float32)
+    begin, end = share((n_columns + 15) // 16)
+    for first in range(16 * begin, min(16 * end, n_columns), 16):
+        for i in range(n_rows):
+            for k in range(first, min(first + 16, n_columns)):
+                turned[k, i] = given[i, k]
+
+
+@loop
 def _forward(data: Any) -> None:
     head = carray(data, 21, np.int64)
     n, d, n_features, n_samples, key, laplace = head[0], head[1], head[2], head[3], _U(head[4]), head[5] != 0
@@ -90,7 +104,8 @@ def winner_of(
     CPU. The noise of element row·d + column is that of `softspike.kernels.counter` at step 0 under this key.
     """
     (n, d), n_features = location.shape, x.shape[1]
-    rows = atoms.T.contiguous()
+    rows = torch.empty(d, n_features)
+    run(_turn, (n_features, d), atoms.detach().contiguous(), rows)
     shapes = ((n, d), (n, d), (n, n_features), (n,), (n,), (n,), (n, d), (n, d))
     winner = Winner._make(torch.empty(shape) for shape in shapes)
     numbers = (n, d, n_features, n_samples, key, int(laplace))
