@@ -3,11 +3,11 @@
     python -m benchmarks.best_of [--threads 2] [--repeats 7]
 
 The paper's model: batches of 100, D = d = 256, thresholded Laplacian once it is warm, published recipe; with its MLP
-encoder, and with the linear and the unrolled one; and with Gamma levels. All variants take turns in one process, so that
-what else the machine does hits each. All J are differentiated in two ways: by a bare loop of torch's layers, autograd and
-SGD, and by `BestOfPlain` in our own loop, with our encoder and optimiser. "At best" is the gain over the bare loop of a
-step by autograd with one sample in place of the winner of J: what drawing and scoring for nothing would give. Memory is
-what training adds to a process that has loaded everything.
+encoder, and with the linear and the unrolled one; and with Gamma levels. All variants take turns in one process, so
+that what else the machine does hits each. All J are differentiated in two ways: by a bare loop of torch's layers,
+autograd and SGD, and by `BestOfPlain` in our own loop, with our encoder and optimiser. "At best" is the gain over the
+bare loop of a step by autograd with one sample in place of the winner of J: what drawing and scoring for nothing would
+give. Memory is what training adds to a process that has loaded everything.
 """
 
 import argparse
@@ -154,11 +154,6 @@ def main() -> None:
     for model in options.models:
         for n_samples in options.samples if model == "mlp" else [20]:
             gain = ratio(n_samples, options.repeats, model)
-            spread = f"{gain.least:.2f}–{gain.most:.2f}"
-            print(
-                f"{encoder:>8} {n_samples:4d} {gain.wall:13.2f} {spread:>11} {gain.ours:9.2f} {gain.worked:9.2f}",
-                end="",
-            )
             with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
                 ours, plain = pool.map(peak, [(BestOf, n_samples), (BestOfPlain, n_samples)], chunksize=1)
             spread = f"{gain.least:.2f}–{gain.most:.2f}"

@@ -10,12 +10,12 @@ pytest.importorskip("numba", reason="compiled code needs numba")
 from softspike.data import TensorRows
 from softspike.encoder import LinearEncoder
 from softspike.generator import Dictionary, Generator
-from softspike.kernels.counter import BASE, laplace_noise, normal_noise, philox, unit
+from softspike.kernels.counter import BASE, laplace_noise, normal_noise, philox, standard_gamma, unit
 from softspike.kernels.cpu.winner import winner_of
 from softspike.methods.published import PUBLISHED, SCRIPTS, Study, build_published
 from softspike.model import VariationalCoder
 from softspike.objective import BestOf, compiled
-from softspike.objective.compiled import best_terms, takes
+from softspike.objective.compiled import best_noise, best_terms, finds, takes
 from softspike.objective.evidence import Noise
 from softspike.posterior import GaussianPosterior, LaplacePosterior
 from softspike.prior import LaplacePrior, NormalPrior
@@ -87,6 +87,31 @@ def test_equals_the_plain_search_and_its_gradients(base, gradient, shape, n_samp
     for name, plain in found["plain"][1].items():
         scale = float(plain.abs().max())
         torch.testing.assert_close(found["compiled"][1][name], plain, rtol=1e-4, atol=1e-4 * max(scale, 1e-3))
+
+
+@pytest.mark.parametrize("n_samples", [2, 5, 20])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("alpha", [0.4, 3.0])
+@pytest.mark.parametrize("base", HEADS)
+def test_levels_with_a_law_equal_the_plain_search(base, alpha, shape, n_samples):
+    """The noise of the winner and of its levels within 1e-3 of the plain counter's, for shapes around α."""
+    batch, n_features, n_components = shape
+    coder, x = build(base, n_features, n_components), torch.randn(batch, n_features)
+    coder.threshold = Threshold(ShiftedSoft, GammaLevel(n_features, n_components, 0.8 * HEADS[base][2], shape=alpha))
+    evidence = coder.evidence(x, step=0)
+    found = best_noise(evidence, n_samples, torch.Generator().manual_seed(3))
+    base_noise = noise_of(key_of(3), n_samples, (batch, n_components), base == "laplace").base
+    element = torch.arange(batch * n_components).reshape(batch, n_components)
+    drawn = [
+        standard_gamma(key_of(3), evidence.level.concentration.detach(), element, group, 0)
+        for group in range(-(-n_samples // 4))
+    ]
+    levels = torch.stack([g for four in drawn for g in four][:n_samples]).clamp_min(torch.finfo(torch.float32).tiny)
+    noise = Noise(base_noise, levels)
+    with torch.no_grad():
+        winner = evidence.misfit(evidence.values(noise)).argmin(0)
+    for fast, plain in zip(found, noise.pick(winner), strict=True):
+        torch.testing.assert_close(fast, plain, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("base", HEADS)
@@ -163,7 +188,7 @@ LARGE = 300  # rows: 4 · 300 · 64 numbers are enough
 NOT_TAKEN = {
     "no threshold": (lambda: _changed(threshold=None), LARGE),
     "another threshold": (lambda: _changed(threshold=Threshold(CentredSoft, FixedLevel(0.4))), LARGE),
-    "a level with a law": (lambda: _changed(threshold=Threshold(ShiftedSoft, GammaLevel(16, 64, 0.4))), LARGE),
+    "a level with a law": (lambda: _changed(threshold=Threshold(CentredSoft, GammaLevel(16, 64, 0.4))), LARGE),
     "another generator": (lambda: _changed(generator=Curved()), LARGE),
     "double precision": (lambda: build("laplace", 16, 64).double(), LARGE),
     "a small batch": (lambda: build("laplace", 16, 64), 3),
@@ -177,6 +202,7 @@ def test_other_models_go_the_plain_way(name):
     x = torch.randn(n_rows, 16, dtype=next(coder.parameters()).dtype)
     evidence = coder.evidence(x, 0)
     assert not takes(evidence, 4)
+    assert not finds(evidence, 4)
     assert torch.isfinite(BestOf(4)(evidence, torch.Generator().manual_seed(0)).loss).all()
 
 

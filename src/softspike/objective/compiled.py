@@ -5,14 +5,14 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 from torch.autograd.function import once_differentiable
-from torch.distributions import Laplace, Normal
+from torch.distributions import Gamma, Laplace, Normal
 
 from softspike.generator import LinearGenerator
 from softspike.kernels.compiled import available
-from softspike.objective.evidence import Evidence, Terms
-from softspike.threshold import SLOPES, FixedLevel, ShiftedSoft
+from softspike.objective.evidence import Evidence, Noise, Terms
+from softspike.threshold import SLOPES, FixedLevel, GammaLevel, ShiftedSoft
 
-__all__ = ["best_terms", "draw_key", "knows", "takes", "worth"]
+__all__ = ["best_noise", "best_terms", "draw_key", "finds", "knows", "takes", "worth"]
 
 _LEAST = 2**16  # numbers to draw, below which a step takes less time than loading compiled code
 
@@ -28,24 +28,38 @@ def worth(n_samples: int, n_rows: int, n_components: int) -> bool:
 
 
 def knows(evidence: Evidence) -> bool:
-    """Whether there is compiled code for this model: the paper's, with a fixed level, in float32 on a CPU."""
-    x, law, prior, threshold = evidence.x, evidence.beliefs.sampled, evidence.prior, evidence.threshold
+    """Whether there is compiled code for this model with its gradient: the paper's with a fixed level."""
+    law, settled, prior, threshold = *evidence.beliefs, evidence.prior, evidence.threshold
+    return (
+        _draws(evidence)
+        and type(threshold.level) is FixedLevel  # type: ignore[union-attr]
+        and type(threshold.gradient) in SLOPES  # type: ignore[union-attr]
+        and type(law) is type(settled) is type(prior)
+        and law.loc is settled.loc  # type: ignore[attr-defined]
+        and not prior.batch_shape
+        and not prior.loc  # type: ignore[attr-defined]
+    )
+
+
+def finds(evidence: Evidence, n_samples: int) -> bool:
+    """Whether compiled code draws the samples of this model, whose levels have a law, and the batch is worth it."""
+    levels = type(evidence.level) is Gamma and type(evidence.threshold.level) is GammaLevel  # type: ignore[union-attr]
+    return levels and worth(n_samples, len(evidence.x), evidence.generator.n_components) and _draws(evidence)
+
+
+def _draws(evidence: Evidence) -> bool:
+    """Shifted soft-thresholds of Laplace or Normal variables, a linear generator, float32 rows on a CPU."""
+    x, law, generator = evidence.x, evidence.beliefs.sampled, evidence.generator
     return (
         available()
         and x.device.type == "cpu"
         and x.dtype == torch.float32
         and x.ndim == 2
         and type(law) in (Laplace, Normal)
-        and type(law) is type(evidence.beliefs.settled) is type(prior)
-        and law.loc is evidence.beliefs.settled.loc  # type: ignore[attr-defined]
-        and not prior.batch_shape
-        and not prior.loc  # type: ignore[attr-defined]
-        and threshold is not None
-        and threshold.law_type is ShiftedSoft
-        and type(threshold.level) is FixedLevel
-        and type(threshold.gradient) in SLOPES
-        and isinstance(evidence.generator, LinearGenerator)
-        and type(evidence.generator).forward is LinearGenerator.forward
+        and evidence.threshold is not None
+        and evidence.threshold.law_type is ShiftedSoft
+        and isinstance(generator, LinearGenerator)
+        and type(generator).forward is LinearGenerator.forward
     )
 
 
@@ -66,6 +80,21 @@ def best_terms(evidence: Evidence, n_samples: int, generator: Generator | None =
         *constants, SLOPES[type(threshold.gradient)],
     )  # fmt: skip
     return Terms(misfit + evidence.beta * kl, misfit, kl, active, evidence.unit)
+
+
+def best_noise(evidence: Evidence, n_samples: int, generator: Generator | None = None) -> Noise:
+    """The noise (1, B, d) of the best sample of each input and of its levels, from the random numbers of one key."""
+    from softspike.kernels.cpu import levels  # numba takes a second to load
+
+    law, level = evidence.beliefs.sampled, evidence.level
+    assert isinstance(law, Laplace | Normal)
+    assert isinstance(evidence.generator, LinearGenerator)
+    assert level is not None
+    noise, gamma = levels.best_noise(
+        evidence.x, law.loc, law.scale, level.concentration, level.rate, evidence.generator.atoms, n_samples,
+        draw_key(generator), isinstance(law, Laplace),
+    )  # fmt: skip
+    return Noise(noise[None], gamma[None])
 
 
 class _Best(torch.autograd.Function):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor
 
-from softspike.objective.compiled import best_terms, takes
+from softspike.objective.compiled import best_noise, best_terms, finds, takes
 from softspike.objective.evidence import Evidence, Noise, Terms
 
 __all__ = ["BestOf", "BestOfPlain", "MeanOf", "Objective"]
@@ -45,7 +45,7 @@ class BestOf(Objective):
     the winner is built again from its noise, so memory does not grow with J. The scores come from the generator's
     preview, which for a generator with batch normalisation uses its running statistics: see
     `softspike.generator.ConvGenerator`. On a CPU, batches of the paper's models go through compiled code, with random
-    numbers of its own; `search` is its reference.
+    numbers of its own; `search_plainly` is the reference.
     """
 
     n_samples: int = 20
@@ -57,6 +57,12 @@ class BestOf(Objective):
 
     def search(self, evidence: Evidence, generator: Generator | None = None) -> Noise:
         """The noise (1, B, …) of the best sample of each input."""
+        if finds(evidence, self.n_samples):
+            return best_noise(evidence, self.n_samples, generator)
+        return self.search_plainly(evidence, generator)
+
+    def search_plainly(self, evidence: Evidence, generator: Generator | None = None) -> Noise:
+        """The same, a few samples at a time: the reference."""
         parts = draws(evidence, self.n_samples, generator)
         best = next(parts)
         if self.n_samples > 1:

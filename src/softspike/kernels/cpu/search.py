@@ -6,11 +6,22 @@ from numpy.typing import NDArray
 from softspike.kernels.compiled import compiled
 from softspike.kernels.cpu.draws import base_noise
 from softspike.kernels.cpu.functions import Array
+from softspike.kernels.cpu.gamma import gamma_noise
 
-__all__ = ["Places", "search"]
+__all__ = ["room", "search"]
 
 _F, _U = np.float32, np.uint64
 Places = NDArray[np.int32]
+Work = tuple[Array, Array, Array, Array, Array, Places, Array]
+Found = tuple[Array, Array, Array, Array]  # noise, Gamma noise, z, x − Az
+
+
+@compiled
+def room(d: int, n_features: int) -> Work:
+    """What a search works in."""
+    four, places = np.empty((4, d), np.float32), np.empty(d + 1, np.int32)
+    level, z, values = np.empty(d, np.float32), np.empty(d, np.float32), np.empty(d + 1, np.float32)
+    return four, np.ones((4, d), np.float32), level, z, np.empty(n_features, np.float32), places, values
 
 
 @compiled
@@ -61,18 +72,25 @@ def _error(x: Array, rows: Array, places: Places, values: Array, n: int, rest: A
 
 @compiled
 def search(
-    x: Array, location: Array, scale: Array, level: Array, rows: Array, n_samples: int, key: np.uint64,
-    first: np.uint64, laplace: bool, work: tuple[Array, Array, Array, Places, Array], best: tuple[Array, Array, Array],
+    x: Array, location: Array, scale: Array, shape: Array, unit: Array, rows: Array, n_samples: int, key: np.uint64,
+    first: np.uint64, laplace: bool, work: Work, best: Found,
 ) -> np.float32:  # fmt: skip
-    """The best sample of one row, as noise, z and x − Az; the first of equals, and where none is a number the first."""
-    noise, z, rest, places, values = work
+    """The best sample of one row; the first of equals, and where none is a number the first. Returns its ‖x − Az‖².
+
+    A level is its unit times a Gamma variable of the given shape, or the unit itself where the shape is empty.
+    """
+    noise, gamma, level, z, rest, places, values = work
     least = _F(np.inf)
     for group in range((n_samples + 3) // 4):
         base_noise(key, first, _U(group), laplace, noise)
+        if len(shape) > 0:
+            gamma_noise(key, first, _U(group), shape, gamma)
         for lane in range(min(4, n_samples - 4 * group)):
+            for i in range(len(level)):
+                level[i] = gamma[lane, i] * unit[i]
             _codes(noise[lane], location, scale, level, z)
             error = _error(x, rows, places, values, _active(z, places, values), rest)
             if error < least or group + lane == 0:
                 least = error
-                best[0][:], best[1][:], best[2][:] = noise[lane], z, rest
+                best[0][:], best[1][:], best[2][:], best[3][:] = noise[lane], gamma[lane], z, rest
     return least

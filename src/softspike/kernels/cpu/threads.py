@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 import torch
 from llvmlite import binding
-from numba import cfunc, types
+from numba import carray, cfunc, types
 from numba.core import cgutils
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 from torch import Tensor
 
 from softspike.kernels.compiled import compiled
 
-__all__ = ["loop", "pointer", "run", "share"]
+__all__ = ["loop", "matrix", "run", "share", "vector"]
 
 _NUMBER, _COUNT = "softspike_thread_number", "softspike_thread_count"
 
@@ -66,7 +67,7 @@ def share(n_rows: int) -> tuple[int, int]:
 
 
 def _pointer(typing: Any, address: Any) -> Any:
-    """Inside a loop: what lies at an address, for `numba.carray`."""
+    """An address as a pointer."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return builder.inttoptr(values[0], cgutils.voidptr_t)
@@ -74,7 +75,19 @@ def _pointer(typing: Any, address: Any) -> Any:
     return types.voidptr(types.int64), generate
 
 
-pointer: Any = intrinsic(_pointer)
+_at: Any = intrinsic(_pointer)
+
+
+@compiled
+def matrix(address: int, n_rows: int, n_columns: int) -> NDArray[np.float32]:
+    """Inside a loop: the contiguous float32 matrix at an address."""
+    return carray(_at(address), (n_rows, n_columns), np.float32)
+
+
+@compiled
+def vector(address: int, n: int) -> NDArray[np.float32]:
+    """Inside a loop: the contiguous float32 vector at an address."""
+    return carray(_at(address), (n,), np.float32)
 
 
 # Of a function that finds the address of int64s: the numbers and the addresses of the tensors that `run` was given.

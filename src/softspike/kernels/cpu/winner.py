@@ -8,8 +8,9 @@ from numba import carray
 from torch import Tensor
 
 from softspike.kernels.cpu.divergences import laplace_kl, normal_kl
-from softspike.kernels.cpu.search import search
-from softspike.kernels.cpu.threads import loop, pointer, run, share
+from softspike.kernels.cpu.rows import turned
+from softspike.kernels.cpu.search import room, search
+from softspike.kernels.cpu.threads import loop, matrix, run, share, vector
 
 __all__ = ["Winner", "slopes_of", "winner_of"]
 
@@ -30,41 +31,28 @@ class Winner(NamedTuple):
 
 
 @loop
-def _turn(data: Any) -> None:
-    """A matrix turned, sixteen columns at a time: what a line of the cache holds."""
-    head = carray(data, 4, np.int64)
-    n_rows, n_columns = head[0], head[1]
-    given = carray(pointer(head[2]), (n_rows, n_columns), np.float32)
-    turned = carray(pointer(head[3]), (n_columns, n_rows), np.float32)
-    begin, end = share((n_columns + 15) // 16)
-    for first in range(16 * begin, min(16 * end, n_columns), 16):
-        for i in range(n_rows):
-            for k in range(first, min(first + 16, n_columns)):
-                turned[k, i] = given[i, k]
-
-
-@loop
 def _forward(data: Any) -> None:
     head = carray(data, 21, np.int64)
     n, d, n_features, n_samples, key, laplace = head[0], head[1], head[2], head[3], _U(head[4]), head[5] != 0
-    x = carray(pointer(head[6]), (n, n_features), np.float32)
-    location, scale = carray(pointer(head[7]), (n, d), np.float32), carray(pointer(head[8]), (n, d), np.float32)
-    settled, rows = carray(pointer(head[9]), (n, d), np.float32), carray(pointer(head[10]), (d, n_features), np.float32)
-    level, prior = carray(pointer(head[11]), 1, np.float32)[0], carray(pointer(head[12]), 1, np.float32)[0]
-    noise, z = carray(pointer(head[13]), (n, d), np.float32), carray(pointer(head[14]), (n, d), np.float32)
-    rest = carray(pointer(head[15]), (n, n_features), np.float32)
-    misfit, active = carray(pointer(head[16]), n, np.float32), carray(pointer(head[17]), n, np.float32)
-    kl, by_location = carray(pointer(head[18]), n, np.float32), carray(pointer(head[19]), (n, d), np.float32)
-    by_scale = carray(pointer(head[20]), (n, d), np.float32)
-    levels = np.full(d, level, np.float32)
-    work = (
-        np.empty((4, d), np.float32), np.empty(d, np.float32), np.empty(n_features, np.float32),
-        np.empty(d + 1, np.int32), np.empty(d + 1, np.float32),
-    )  # fmt: skip
+    x = matrix(head[6], n, n_features)
+    location, scale = matrix(head[7], n, d), matrix(head[8], n, d)
+    settled, rows = matrix(head[9], n, d), matrix(head[10], d, n_features)
+    level, prior = vector(head[11], 1)[0], vector(head[12], 1)[0]
+    noise, z = matrix(head[13], n, d), matrix(head[14], n, d)
+    rest = matrix(head[15], n, n_features)
+    misfit, active = vector(head[16], n), vector(head[17], n)
+    kl, by_location = vector(head[18], n), matrix(head[19], n, d)
+    by_scale = matrix(head[20], n, d)
+    work, unit, none, ones = (
+        room(d, n_features),
+        np.full(d, level, np.float32),
+        np.empty(0, np.float32),
+        np.empty(d, np.float32),
+    )
     begin, end = share(n)
     for i in range(begin, end):
-        best = noise[i], z[i], rest[i]
-        least = search(x[i], location[i], scale[i], levels, rows, n_samples, key, _U(i * d), laplace, work, best)
+        best = noise[i], ones, z[i], rest[i]
+        least = search(x[i], location[i], scale[i], none, unit, rows, n_samples, key, _U(i * d), laplace, work, best)
         misfit[i] = least / _F(n_features)
         active[i] = _F(np.count_nonzero(z[i]))
         if laplace:
@@ -78,11 +66,11 @@ def _backward(data: Any) -> None:
     """∂/∂μ and ∂/∂scale of both laws from ∂/∂z, row by row."""
     head = carray(data, 13, np.int64)
     n, d, active_slope, silent_slope = head[0], head[1], _F(head[2]), _F(head[3])
-    slope, noise = carray(pointer(head[4]), (n, d), np.float32), carray(pointer(head[5]), (n, d), np.float32)
-    z, weight = carray(pointer(head[6]), (n, d), np.float32), carray(pointer(head[7]), n, np.float32)
-    kl_location, kl_scale = carray(pointer(head[8]), (n, d), np.float32), carray(pointer(head[9]), (n, d), np.float32)
-    by_location, by_scale = carray(pointer(head[10]), (n, d), np.float32), carray(pointer(head[11]), (n, d), np.float32)
-    by_settled = carray(pointer(head[12]), (n, d), np.float32)
+    slope, noise = matrix(head[4], n, d), matrix(head[5], n, d)
+    z, weight = matrix(head[6], n, d), vector(head[7], n)
+    kl_location, kl_scale = matrix(head[8], n, d), matrix(head[9], n, d)
+    by_location, by_scale = matrix(head[10], n, d), matrix(head[11], n, d)
+    by_settled = matrix(head[12], n, d)
     begin, end = share(n)
     for i in range(begin, end):
         w = weight[i]
@@ -104,13 +92,11 @@ def winner_of(
     CPU. The noise of element row·d + column is that of `softspike.kernels.counter` at step 0 under this key.
     """
     (n, d), n_features = location.shape, x.shape[1]
-    rows = torch.empty(d, n_features)
-    run(_turn, (n_features, d), atoms.detach().contiguous(), rows)
     shapes = ((n, d), (n, d), (n, n_features), (n,), (n,), (n,), (n, d), (n, d))
     winner = Winner._make(torch.empty(shape) for shape in shapes)
     numbers = (n, d, n_features, n_samples, key, int(laplace))
     given = [part.detach().contiguous() for part in (x, location, scale, settled)]
-    run(_forward, numbers, *given, rows, level, prior, *winner)
+    run(_forward, numbers, *given, turned(atoms), level, prior, *winner)
     return winner
 
 
