@@ -8,10 +8,7 @@ from softspike.kernels import counter
 from softspike.kernels.compiled import compiled
 from softspike.kernels.cpu.functions import Array, logarithm
 
-__all__ = ["base_noise", "normal", "uniforms"]
-
-Two = tuple[np.float32, np.float32]
-Four = tuple[np.float32, np.float32, np.float32, np.float32]
+__all__ = ["base_noise", "normals", "uniforms"]
 
 _U, _F, _I = np.uint64, np.float32, np.int32
 
@@ -34,15 +31,17 @@ def _unit(word: np.uint64) -> np.float32:
 
 
 @compiled
-def uniforms(key: np.uint64, element: np.uint64, group: np.uint64, stream: np.uint64) -> Four:
-    """Philox of (element, group, 0, stream) as four numbers in (0, 1)."""
-    a, b, c, d = element, group, _U(0), stream
-    low, high = key & _MASK, key >> _HALF_WAY
-    for _ in range(_ROUNDS):
-        p, q = _MULTIPLY_B * c, _MULTIPLY_A * a
-        a, b, c, d = (p >> _HALF_WAY) ^ b ^ low, p & _MASK, (q >> _HALF_WAY) ^ d ^ high, q & _MASK
-        low, high = (low + _RAISE_A) & _MASK, (high + _RAISE_B) & _MASK
-    return _unit(a), _unit(b), _unit(c), _unit(d)
+def uniforms(key: np.uint64, first: np.uint64, group: np.uint64, stream: np.uint64, out: Array) -> None:
+    """Philox of (element, group, 0, stream) for elements from `first` on, as numbers in (0, 1), (4, n)."""
+    o0, o1, o2, o3 = out[0], out[1], out[2], out[3]
+    for i in range(out.shape[1]):
+        a, b, c, d = first + _U(i), group, _U(0), stream
+        low, high = key & _MASK, key >> _HALF_WAY
+        for _ in range(_ROUNDS):
+            p, q = _MULTIPLY_B * c, _MULTIPLY_A * a
+            a, b, c, d = (p >> _HALF_WAY) ^ b ^ low, p & _MASK, (q >> _HALF_WAY) ^ d ^ high, q & _MASK
+            low, high = (low + _RAISE_A) & _MASK, (high + _RAISE_B) & _MASK
+        o0[i], o1[i], o2[i], o3[i] = _unit(a), _unit(b), _unit(c), _unit(d)
 
 
 @compiled
@@ -54,30 +53,28 @@ def _laplace(row: Array) -> None:
 
 
 @compiled
-def normal(u: np.float32, v: np.float32) -> Two:
-    """Box and Muller, by sine and cosine of half the angle, which stays within ±π/2."""
-    half = _PI * (v - _HALF)
-    t = half * half
-    s, c = _SINE[0], _COSINE[0]
-    for k in _SINE[1:]:
-        s = s * t + k
-    for k in _COSINE[1:]:
-        c = c * t + k
-    s = half * s
-    radius = _F(math.sqrt(_F(-2) * logarithm(u)))
-    return radius * (s * s - c * c), _F(-2) * radius * s * c
+def normals(one: Array, other: Array) -> None:
+    """Two standard normals from two uniforms, in place (Box and Muller), by sine and cosine of half the angle."""
+    for i in range(len(one)):
+        half = _PI * (other[i] - _HALF)  # within ±π/2
+        t = half * half
+        s, c = _SINE[0], _COSINE[0]
+        for k in _SINE[1:]:
+            s = s * t + k
+        for k in _COSINE[1:]:
+            c = c * t + k
+        s = half * s
+        radius = _F(math.sqrt(_F(-2) * logarithm(one[i])))
+        one[i], other[i] = radius * (s * s - c * c), _F(-2) * radius * s * c
 
 
 @compiled
 def base_noise(key: np.uint64, first: np.uint64, group: np.uint64, laplace: bool, out: Array) -> None:
     """Standard noise of samples 4·group … 4·group + 3 for the elements from `first` on, (4, n)."""
-    o0, o1, o2, o3 = out[0], out[1], out[2], out[3]
-    for i in range(out.shape[1]):
-        o0[i], o1[i], o2[i], o3[i] = uniforms(key, first + _U(i), group, _BASE)
+    uniforms(key, first, group, _BASE, out)
     if laplace:
         for j in range(4):
             _laplace(out[j])
     else:
-        for i in range(out.shape[1]):
-            o0[i], o1[i] = normal(o0[i], o1[i])
-            o2[i], o3[i] = normal(o2[i], o3[i])
+        normals(out[0], out[1])
+        normals(out[2], out[3])

@@ -6,7 +6,7 @@ import numpy as np
 
 from softspike.kernels import counter
 from softspike.kernels.compiled import compiled
-from softspike.kernels.cpu.draws import Two, normal, uniforms
+from softspike.kernels.cpu.draws import normals, uniforms
 from softspike.kernels.cpu.functions import Array, exponential, logarithm
 
 __all__ = ["gamma_noise"]
@@ -23,48 +23,58 @@ def _proposal(d: np.float32, x: np.float32, w: np.float32) -> np.float32:
     root = _ONE + x / _F(math.sqrt(_F(9) * d))
     cube = root * root * root
     bound = _HALF * x * x + d - d * cube + d * logarithm(max(cube, _F(1e-30)))
-    return d * cube if root > _ZERO and logarithm(w) < bound else -_ONE
+    accepted = (root > _ZERO) & (logarithm(w) < bound)  # no branch, so that loops vectorise
+    return d * cube if accepted else -_ONE
 
 
 @compiled
-def _two_proposals(key: np.uint64, element: np.uint64, group: np.uint64, stream: np.uint64, d: np.float32) -> Two:
-    a, b, c, e = uniforms(key, element, group, stream)
-    x, y = normal(a, b)
-    return _proposal(d, x, c), _proposal(d, y, e)
+def _proposals(key: np.uint64, first: np.uint64, group: np.uint64, stream: np.uint64, d: Array, four: Array) -> None:
+    """Two proposals for each element from `first` on, into the first two rows of (4, n)."""
+    uniforms(key, first, group, stream, four)
+    normals(four[0], four[1])
+    for row in range(2):
+        x, w = four[row], four[row + 2]
+        for i in range(len(d)):
+            x[i] = _proposal(d[i], x[i], w[i])
 
 
 @compiled
-def _again(key: np.uint64, element: np.uint64, group: np.uint64, d: np.float32, four: Array) -> None:
+def _again(key: np.uint64, element: np.uint64, group: np.uint64, d: Array, drawn: Array) -> None:
     """Two more proposals of each stream for the first two of the four that are still without a value."""
+    four = np.empty((4, 1), np.float32)
     for stream in range(2, _LAST):
-        missing = 0
-        for lane in range(4):
-            missing += four[lane] < _ZERO
-        if missing == 0:
-            return
-        first, second = _two_proposals(key, element, group, _GAMMA + _U(stream), d)
         turn = 0
         for lane in range(4):
-            if four[lane] < _ZERO:
-                four[lane] = first if turn == 0 else second if turn == 1 else -_ONE
+            if drawn[lane] < _ZERO:
+                if turn == 0:
+                    _proposals(key, element, group, _GAMMA + _U(stream), d, four)
+                if turn < 2:
+                    drawn[lane] = four[turn, 0]
                 turn += 1
+        if turn == 0:
+            return
 
 
 @compiled
 def gamma_noise(key: np.uint64, first: np.uint64, group: np.uint64, alpha: Array, out: Array) -> None:
     """Gamma(α, 1) draws of samples 4·group … 4·group + 3 for the elements from `first` on, (4, n)."""
-    o0, o1, o2, o3 = out[0], out[1], out[2], out[3]
-    for i in range(len(alpha)):
-        d = (alpha[i] + _ONE if alpha[i] < _ONE else alpha[i]) - _THIRD
-        o0[i], o1[i] = _two_proposals(key, first + _U(i), group, _GAMMA, d)
-        o2[i], o3[i] = _two_proposals(key, first + _U(i), group, _GAMMA + _U(1), d)
-    for i in range(len(alpha)):
-        small = alpha[i] < _ONE
-        if min(o0[i], o1[i], o2[i], o3[i]) < _ZERO:
-            _again(key, first + _U(i), group, (alpha[i] + _ONE if small else alpha[i]) - _THIRD, out[:, i])
-        if small:
-            boost = uniforms(key, first + _U(i), group, _BOOST)
-            for lane in range(4):
-                out[lane, i] *= exponential(logarithm(boost[lane]) / alpha[i])
+    n, small = len(alpha), False
+    d, four = np.empty(n, np.float32), np.empty((4, n), np.float32)
+    for i in range(n):
+        d[i] = (alpha[i] + _ONE if alpha[i] < _ONE else alpha[i]) - _THIRD
+        small |= alpha[i] < _ONE
+    for half in range(2):
+        _proposals(key, first, group, _GAMMA + _U(half), d, four)
+        out[2 * half : 2 * half + 2] = four[:2]
+    for i in range(n):
+        if min(out[0, i], out[1, i], out[2, i], out[3, i]) < _ZERO:
+            _again(key, first + _U(i), group, d[i : i + 1], out[:, i])
+    if small:
+        uniforms(key, first, group, _BOOST, four)
         for lane in range(4):
+            for i in range(n):
+                boost = exponential(logarithm(four[lane, i]) / alpha[i])
+                out[lane, i] *= boost if alpha[i] < _ONE else _ONE
+    for lane in range(4):
+        for i in range(n):
             out[lane, i] = max(out[lane, i], _TINY)
