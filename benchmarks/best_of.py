@@ -146,11 +146,8 @@ def main() -> None:
     parser.add_argument("--models", nargs="*", default=["mlp", "linear", "unrolled", "gamma"])
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    print(
-        f"{'encoder':>8} {'J':>4} {'times faster':>13} {'range':>11} {'our loop':>9} {'less CPU':>9} {'at best':>8}",
-        end="",
-    )
-    print(f" {'MB, winner only':>16} {'MB, all J':>10}")
+    heads = f"{'model':>8} {'J':>4} {'times faster':>13} {'range':>11} {'our loop':>9} {'less CPU':>9} {'at best':>8}"
+    print(f"{heads} {'MB, winner only':>16} {'MB, all J':>10}")
     for model in options.models:
         for n_samples in options.samples if model == "mlp" else [20]:
             gain = ratio(n_samples, options.repeats, model)

@@ -23,8 +23,8 @@ def takes(evidence: Evidence, n_samples: int) -> bool:
 
 
 def worth(n_samples: int, n_rows: int, n_components: int) -> bool:
-    """Whether so many draws take longer than what it costs to have them compiled."""
-    return n_samples > 1 and n_samples * n_rows * n_components >= _LEAST
+    """Whether so many draws take longer than what it costs to have them compiled, and there are counters for them."""
+    return n_samples > 1 and n_samples * n_rows * n_components >= _LEAST and n_rows * n_components < 2**32
 
 
 def knows(evidence: Evidence) -> bool:
