@@ -52,8 +52,8 @@ MUTANTS = [
     Mutant(
         "KL averaged over components",
         "objective/evidence.py",
-        "self.prior.expand(q.batch_shape)).sum(-1)",
-        "self.prior.expand(q.batch_shape)).mean(-1)",
+        "total = self.component_kl().sum(-1)",
+        "total = self.component_kl().mean(-1)",
         "objective/test_samples.py objective/test_importance.py",
     ),
     Mutant(
@@ -261,7 +261,7 @@ MUTANTS = [
     ),
     Mutant(
         "files are renamed before they are on the disk",
-        "files.py",
+        "disk.py",
         "                os.fsync(file.fileno())\n",
         "",
         "test_run.py",

@@ -15,6 +15,7 @@ from small import QUICK, small_data
 from softspike import SparseCoder
 from softspike.methods import METHODS
 from softspike.run import RunFolder
+from softspike.solver import fista, lasso, omp
 
 X = small_data(64)
 without_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
@@ -29,6 +30,7 @@ def bench(tmp_path_factory):
     arrays = {
         "good": X, "nan": nan, "inf": inf, "constant": constant, "huge": huge, "flat": X[0], "one": X[:1],
         "none": X[:0], "narrow": X[:, :5], "widthless": X[:, :0], "complex": X.astype(np.complex64),
+        "wide": np.tile(X, 25),
     }  # fmt: skip
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array)
@@ -41,7 +43,10 @@ def bench(tmp_path_factory):
     configs = {
         "unknown": {"n_component": 8}, "list": [1], "wrong": {"sparsity": "much"}, "boolean": {"n_active": True},
         "seed": {"random_state": "abc"}, "half": {"random_state": 1.5}, "no": {"positive": "no"},
-        "gpu": {"device": "gpu"},
+        "gpu": {"device": "gpu"}, "million": {"n_components": 10**12}, "mole": {"n_components": 10**23},
+        "deep": {"encoder_steps": 10**9}, "draws": {"n_samples": 10**9}, "fast": {"learning_rate": 1e300},
+        "batch": {"batch_size": 10**15}, "starts": {"n_init": 10**6}, "steps": {"max_steps": 10**30},
+        "beta": {"beta": 1e-300}, "text": {"max_steps": "9" * 10**5}, "wide": {"n_components": 2**24},
     }  # fmt: skip
     for name, content in configs.items():
         (folder / f"{name}.json").write_text(json.dumps(content))
@@ -99,6 +104,18 @@ TRAIN = {
     "good.npy --seed 99999999999999999999999": ["random_state is 99999999999999999999999", "expected a whole number"],
     "good.npy --config no.json": ["positive is 'no'", "expected True or False"],
     "good.npy --config gpu.json": ["device is 'gpu'", "expected 'auto', 'cpu' or 'cuda'"],
+    "good.npy --config million.json": ["n_components is 1000000000000", "expected at most 16777216"],
+    "good.npy --config mole.json": ["n_components is 100000000000000000000000", "expected at most 16777216"],
+    "good.npy --config deep.json": ["encoder_steps is 1000000000", "expected at most 1024"],
+    "good.npy --config draws.json": ["n_samples is 1000000000", "expected at most 65536"],
+    "good.npy --config fast.json": ["learning_rate is 1e+300", "a number > 0 and at most 1e+12"],
+    "good.npy --config batch.json": ["batch_size is 1000000000000000", "expected at most 16777216"],
+    "good.npy --config starts.json": ["n_init is 1000000", "expected at most 1024"],
+    "good.npy --config steps.json": ["max_steps is 1000000000000000000000000000000", "at most 1000000000000"],
+    "good.npy --config beta.json": ["beta is 1e-300", "expected a number > 0, from 1e-12 to 1e+12"],
+    "good.npy --config text.json": ["max_steps is '9999", "…, expected a whole number ≥ 1"],
+    "wide.npy --config wide.json": ["16777216 and the data has 300 features", "a product of at most 4294967296"],
+    "good.npy --components 1000000000000": ["n_components is 1000000000000", "expected at most 16777216"],
     "good.npy --config torn.json": ["cannot read the configuration torn.json"],
     "good.npy --config absent.json": ["cannot read the configuration absent.json"],
     "good.npy --resume": ["is not a run folder: it has no config.json"],
@@ -205,7 +222,7 @@ WRONG = {
     "learning_rate": [0, -1e-3, float("nan"), float("inf"), "slow"],
     "constant_features": ["drop", None],
     "method": ["hard-gausian", "", 3, None],
-    "device": ["gpu", "cpu:x"],
+    "device": ["gpu", "cpu:x", "meta", "fpga"],
 }
 
 
@@ -218,7 +235,7 @@ def test_wrong_parameters(name, value, verb):
     message = str(caught.value)
     assert "\n" not in message
     assert repr(value) in message or str(value) in message
-    assert "expected" in message or "did you mean" in message
+    assert "expected" in message or "did you mean" in message or "use device='cpu'" in message
 
 
 def spoiled(row, column, value):
@@ -228,8 +245,12 @@ def spoiled(row, column, value):
 
 
 WRONG_DATA = {
-    "one dimension": (X[0], r"1D array|shape \(12,\)"),
-    "three dimensions": (X[None], "dim 3|shape"),
+    "one dimension": (X[0], r"shape \(12,\), expected \(n_samples, n_features\); Reshape your data"),
+    "three dimensions": (X[None], r"shape \(1, 64, 12\), expected \(n_samples, n_features\); flatten"),
+    "a tensor of one dimension": (torch.from_numpy(X[0]), r"shape \(12,\), expected \(n_samples, n_features\)"),
+    "a list of one dimension": (X[0].tolist(), r"shape \(12,\), expected \(n_samples, n_features\)"),
+    "a number": (torch.tensor(1.0), r"shape \(\), expected \(n_samples, n_features\); give an array"),
+    "nothing": (None, r"shape \(\), expected \(n_samples, n_features\)"),
     "a single sample": (X[:1], "1 sample, expected at least 2"),
     "no sample": (X[:0], "0 sample"),
     "NaN": (spoiled(3, 4, np.nan), "first NaN at row 3, column 4"),
@@ -238,6 +259,9 @@ WRONG_DATA = {
     "words": (np.array([["a", "b"], ["c", "d"]]), "could not convert|numeric|dtype"),
     "complex": (X.astype(np.complex64), "Complex data not supported"),
     "complex tensor": (torch.zeros(4, 3, dtype=torch.complex64), "Complex data not supported"),
+    "meta tensor": (torch.zeros(4, 3, device="meta"), "on the device 'meta', which holds no values"),
+    "sparse tensor": (torch.from_numpy(X).to_sparse(), "layout sparse_coo, expected a dense one; give x.to_dense"),
+    "four bits": (torch.zeros(4, 3, dtype=torch.uint8).view(torch.float4_e2m1fn_x2), "float4.*expected real numbers"),
 }
 
 
@@ -245,8 +269,9 @@ WRONG_DATA = {
 def test_wrong_data(case):
     data, said = WRONG_DATA[case]
     coder = SparseCoder(max_steps=2)
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=said) as caught:
         coder.fit(data)
+    assert "\n" not in str(caught.value)
     assert not hasattr(coder, "components_")
 
 
@@ -257,6 +282,28 @@ def test_wrong_data_for_a_fitted_coder():
             use(X[:, :5])
         with pytest.raises(ValueError, match="first NaN at row 3, column 4"):
             use(spoiled(3, 4, np.nan))
+
+
+SOLVERS = {
+    "one dimension": (torch.zeros(5), torch.zeros(5, 3), r"shape \(5,\)"),
+    "a number": (torch.tensor(1.0), torch.zeros(5, 3), r"shape \(\)"),
+    "complex": (torch.zeros(4, 5) + 0j, torch.zeros(5, 3), "Complex data not supported"),
+    "float8": (torch.zeros(4, 5).to(torch.float8_e4m3fn), torch.zeros(5, 3), "dtype is torch.float8_e4m3fn"),
+    "integers": (torch.zeros(4, 5, dtype=torch.int64), torch.zeros(5, 3), "dtype is torch.int64"),
+    "meta": (torch.zeros(4, 5, device="meta"), torch.zeros(5, 3), "on the device 'meta'"),
+    "an array": (np.zeros((4, 5)), torch.zeros(5, 3), "x is a ndarray, expected a tensor"),
+    "other width": (torch.zeros(4, 6), torch.zeros(5, 3), r"x is \(4, 6\) .* the atoms are \(5, 3\)"),
+    "other dtype": (torch.zeros(4, 5).double(), torch.zeros(5, 3), "of one dtype"),
+}
+
+
+@pytest.mark.parametrize("case", SOLVERS)
+def test_solvers_are_given_what_fits(case):
+    x, atoms, said = SOLVERS[case]
+    for solve in (lambda: lasso(x, atoms, 0.1), lambda: fista(x, atoms, 0.1), lambda: omp(x, atoms, 2)):
+        with pytest.raises(ValueError, match=said) as caught:
+            solve()
+        assert "\n" not in str(caught.value)
 
 
 def test_constant_features_can_be_kept():

@@ -1,11 +1,14 @@
 """The disk and the signals turn against a run: it says so in one line, and what was written before stays whole."""
 
 import errno
+import gzip
 import json
 import os
 import re
+import resource
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -39,29 +42,28 @@ def model(run):
 def test_a_signal_saves_the_step_at_hand(bench, number, code):
     """And the run goes on from that very step, to the same bits as one with a checkpoint elsewhere."""
     out = f"signal-{code}"
-    running = start(*WORDS, "--steps", 2000, "-o", out, "--checkpoint-every", 10_000, folder=bench)
+    running = start(*WORDS, "--steps", 2000, "-o", out, "--checkpoint-every", 10_000, "--device", "cpu", folder=bench)
     wait_for(lambda: (bench / out / "metrics.jsonl").exists())
     os.kill(running.pid, number)
     outcome = running.wait()
     assert outcome.code == code
     step = RunFolder(bench / out).last_checkpoint()[0]
-    hint = f"go on with: softspike train data.npy -o {out} --resume"
+    hint = f"go on with: softspike train data.npy -o {out} --device cpu --checkpoint-every 10000 --resume"
     assert outcome.sentence == f"softspike: interrupted after step {step}, which is saved; {hint}"
 
 
-def is_read(pipe):
-    """Whether someone has opened it for reading; nobody else writes to it."""
-    try:
-        return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK) > 0
-    except OSError:
-        return False
+def is_read(path, pid):
+    """Whether a process has the file open."""
+    return any(os.path.samefile(file, path) for file in Path(f"/proc/{pid}/fd").iterdir() if file.exists())
 
 
 def test_a_signal_before_training_is_one_line_too(bench, tmp_path):
-    """Reading takes a while here: the data is a pipe that nobody writes to."""
-    os.mkfifo(tmp_path / "data.idx")
-    running = start("train", "data.idx", "-o", "run", folder=tmp_path)
-    wait_for(lambda: is_read(tmp_path / "data.idx"))
+    """Reading takes a while here: there is much to unpack."""
+    header, n_parts = struct.pack(">BBBBII", 0, 0, 8, 2, 30 * 2**14, 2**10), 30
+    parts = [gzip.compress(header), *[gzip.compress(bytes(2**24), 1)] * n_parts]
+    (tmp_path / "data.gz").write_bytes(b"".join(parts))
+    running = start("train", "data.gz", "-o", "run", folder=tmp_path)
+    wait_for(lambda: is_read(tmp_path / "data.gz", running.pid))
     os.kill(running.pid, signal.SIGTERM)
     outcome = running.wait()
     assert outcome.code == 143
@@ -101,17 +103,23 @@ def test_a_faulty_disk(faults, fault):
     if fault == "vanish":
         assert found["resumed"] == 2  # nothing is left to go on from
     else:
-        assert "go on with: softspike train data.npy -o disk/run --resume" in found["said"][0]
+        assert "go on with: softspike train data.npy -o disk/run --checkpoint-every 10 --resume" in found["said"][0]
         assert found["kept"] == 20
         assert found["resumed"] == 0
         assert found["same bits"]
 
 
 def test_a_log_that_cannot_be_appended_to_is_named(tmp_path):
-    (tmp_path / "metrics.jsonl").symlink_to("/dev/full")
-    with pytest.raises(OSError, match=r"cannot write .*metrics\.jsonl \(No space left on device\)") as caught:
-        RunFolder(tmp_path).append_metrics({"step": 1})
-    assert caught.value.__cause__.errno == errno.ENOSPC
+    run, before = RunFolder(tmp_path), resource.getrlimit(resource.RLIMIT_FSIZE)
+    run.append_metrics({"step": 1})
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20, before[1]))  # bytes, for every file of this process
+    try:
+        with pytest.raises(OSError, match=r"cannot write .*metrics\.jsonl \(File too large\)") as caught:
+            run.append_metrics({"step": 2, "total": 0.5})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert caught.value.__cause__.errno == errno.EFBIG
+    assert run.metrics() == [{"step": 1}]
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "empty"])
@@ -124,7 +132,8 @@ def test_a_damaged_checkpoint_is_passed_over_with_a_warning(bench, tmp_path, dam
     content = bytearray(newest.read_bytes())
     content[len(content) // 2] ^= 1
     newest.write_bytes({"truncated": content[:-9], "flipped": content, "empty": b""}[damage])
-    with pytest.warns(RunWarning, match=r"step-000000060\.safetensors is damaged .*; the checkpoint before it is used"):
+    said = r"step-000000060\.safetensors is damaged .*; the checkpoint before it is used, of step 50$"
+    with pytest.warns(RunWarning, match=said):
         assert run.last_checkpoint()[0] == 50
     outcome = softspike("train", "data.npy", "-o", "whole", "--resume", folder=tmp_path)
     assert outcome.code == 0

@@ -41,6 +41,7 @@ WORKS = {
     "mostly zeros": np.where(RANDOM.random((200, 12)) < 0.97, 0, 1) * RANDOM.normal(size=(200, 12)),
     "float16": X.astype(np.float16),
     "bfloat16": torch.from_numpy(X).bfloat16(),
+    "float8": torch.from_numpy(X).to(torch.float8_e4m3fn),
     "int8": (20 * X).astype(np.int8),
     "int64": (1e15 * X).astype(np.int64),
     "bytes": (20 * np.abs(X)).astype(np.uint8),

@@ -53,6 +53,17 @@ def test_pictures_and_a_table(folder):
     assert width / height == pytest.approx((12 * 10 + 2) / (3 * 10 + 2))
 
 
+@pytest.mark.parametrize("words", [[], ["--positive"], ["--method", "spike-and-slab"]])
+def test_methods_whose_prior_speaks_of_the_codes(folder, words):
+    """The default one among them."""
+    out = f"codes {' '.join(words)}"
+    given = ["--steps", 3, "--components", 10, "--samples", 3, *words]
+    assert softspike("train", "rows.npy", "-o", out, *given, folder=folder).code == 0
+    done = softspike("inspect", out, "rows.npy", folder=folder)
+    assert done.code == 0, done.err
+    assert (folder / out / "inspect/reconstructions.png").exists()
+
+
 def test_data_without_attributes(folder):
     done = softspike("inspect", "one", "faces.parquet", "-o", "plain", folder=folder)
     assert done.code == 0

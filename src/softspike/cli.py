@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from softspike import __version__
+from softspike.disk import read_whole
 from softspike.exits import again, plain_errors
 from softspike.reproduce.command import add_commands
 
@@ -18,6 +19,10 @@ data_app = typer.Typer(no_args_is_help=True, help="About the data sets of the pa
 app.add_typer(data_app, name="data")
 reproduce_app = typer.Typer(no_args_is_help=True, help="The paper's tables and figures, with its numbers beside ours.")
 app.add_typer(reproduce_app, name="reproduce")
+
+
+_LONGEST_CONFIG = 2**20  # bytes
+_EVERY = 1000  # steps between checkpoints
 
 
 def _unset(text: str) -> Any:
@@ -86,7 +91,7 @@ def demo(
 ) -> None:
     """Train 256 components on patches of the embedded photographs: under 2 minutes on 2 cores."""
     out = out if resume else _free_folder(out)
-    with plain_errors(out, again("demo", "-o", out)):
+    with plain_errors(out, again("demo", "-o", out, options=[("--device", None if device == "auto" else device)])):
         from softspike.jobs import demo_job
 
         demo_job(out, steps, seed, device, resume)
@@ -114,7 +119,7 @@ def train(
     precision: Precision = None,
     key: Key = None,
     config: Config = None,
-    checkpoint_every: Every = 1000,
+    checkpoint_every: Every = _EVERY,
     log: Logs = None,
     resume: Resume = False,
 ) -> None:
@@ -126,11 +131,16 @@ def train(
         "beta": beta, "mirrored": mirrored, "precision": precision,
     }  # fmt: skip
     given = {name: value for name, value in options.items() if value is not None}
-    logs = [word for name in log or [] for word in ("--log", name)]
-    with plain_errors(out, again("train", data, "-o", out, *(["--key", key] if key else []), *logs)):
+    with plain_errors():
+        parameters = {**config_file(config), **given}
+    # What a run folder does not know; all else is in its config.json.
+    every = None if checkpoint_every == _EVERY else checkpoint_every
+    kept = {"--key": key, "--device": parameters.get("device"), "--checkpoint-every": every}
+    logs = [("--log", name) for name in log or []]
+    with plain_errors(out, again("train", data, "-o", out, options=[*kept.items(), *logs])):
         from softspike.jobs import train_job
 
-        train_job(data, out, {**config_file(config), **given}, key, resume, checkpoint_every, log or [])
+        train_job(data, out, parameters, key, resume, checkpoint_every, log or [])
 
 
 @app.command()
@@ -279,7 +289,7 @@ def config_file(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(read_whole(path, _LONGEST_CONFIG))
     except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"cannot read the configuration {path}: {error}") from error
     if not isinstance(content, dict):

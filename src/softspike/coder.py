@@ -24,6 +24,8 @@ class Loss(NamedTuple):
 class Trainable(nn.Module, ABC):
     """What the loop needs of a model."""
 
+    asks_host: bool = False  # whether the course of a step depends on its numbers, as a solver's that stops when done
+
     @abstractmethod
     def loss(self, x: Tensor, step: Time, random: Random | None = None) -> Loss:
         """What one training step minimises."""

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from softspike.choices import check_shares, precision_named
 from softspike.data import ArrayRows, Rows, RunningMoments, Standardiser, check_rows
+from softspike.data.error import dtype_error, shape_error
 from softspike.decoding import decode_csr
 from softspike.face.keeping import Kept
 from softspike.face.seeing import Seen
@@ -194,6 +195,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
         """Data from codes (n_samples, n_components), sparse or dense: mean + Z·components, or through the network."""
         check_is_fitted(self, "coder_")
         codes: Any = Z if sparse.issparse(Z) else as_array(Z)
+        if codes.dtype.kind not in "fiub":
+            raise dtype_error(codes.dtype)
         if codes.ndim != 2 or codes.shape[1] != self._n_features_out:
             needed = f"(n_samples, {self._n_features_out})"
             raise ValueError(f"codes have shape {codes.shape}, expected {needed}; give what transform returned")
@@ -223,6 +226,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
 
     def _validate(self, X: Any, reset: bool) -> ArrayRows:
         array = as_array(X) if isinstance(X, Tensor) else X
+        if not sparse.issparse(array):
+            _check_kind(array)
         # Whether there are enough samples and all are finite, check_rows says in more detail.
         options: dict[str, Any] = {"ensure_all_finite": False, "ensure_min_samples": 0}
         return ArrayRows(validate_data(self, array, reset=reset, dtype=[np.float64, np.float32], **options))
@@ -238,3 +243,15 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _check_kind(data: Any) -> None:
+    """In one sentence what scikit-learn would say in several lines, the values among them."""
+    try:
+        shape = data.shape if hasattr(data, "shape") else np.asarray(data).shape
+    except ValueError:  # lists of different lengths
+        return
+    if len(shape) != 2:
+        raise shape_error(shape)
+    if getattr(getattr(data, "dtype", None), "kind", "") == "c":
+        raise dtype_error(data.dtype)

@@ -6,11 +6,13 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
+
+from softspike.visible import visible
 
 __all__ = ["again", "plain_errors"]
 
@@ -66,16 +68,29 @@ def _show(
     if not category.__module__.startswith("softspike"):
         _shown(message, category, filename, lineno, file, line)
     elif os.environ.get("RANK", "0") == "0":
-        print(f"softspike: {' '.join(str(message).split())}", file=sys.stderr)
+        _say(str(message))
 
 
 def _fail(message: str, code: int) -> None:
     # Of several processes that were given the same wrong input, one says so.
     if code != 2 or os.environ.get("RANK", "0") == "0":
-        print(f"softspike: {' '.join(message.split())}", file=sys.stderr)
+        _say(message)
     raise SystemExit(code)
 
 
-def again(*words: object) -> str:
-    """How to go on, as it can be pasted into a shell."""
-    return f"; go on with: {shlex.join(['softspike', *map(str, words), '--resume'])}"
+def _say(sentence: str) -> None:
+    """On one line, with whatever file or label it quotes made harmless."""
+    print(f"softspike: {visible(' '.join(sentence.split()))}", file=sys.stderr)
+
+
+def again(*words: object, options: Iterable[tuple[str, object]] = ()) -> str:
+    """How to go on, as it can be pasted into a shell; options without a value are left out."""
+    given = [str(word) for option in options if option[1] is not None for word in option]
+    return f"; go on with: {shlex.join([*_started(), *map(str, words), *given, '--resume'])}"
+
+
+def _started() -> list[str]:
+    """How this process was started: by torchrun, with as many others here as there are now, or alone."""
+    if os.environ.get("WORLD_SIZE", "1") == "1":
+        return ["softspike"]
+    return ["torchrun", "--nproc-per-node", os.environ.get("LOCAL_WORLD_SIZE", "1"), "-m", "softspike"]

@@ -2,59 +2,33 @@
 
 import hashlib
 import json
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import safe_open
-from safetensors.torch import save
+from safetensors.torch import load, save
 from torch import Tensor
 
+from softspike.disk import check_regular, read_whole, write_atomically
+
 __all__ = [
-    "FORMAT", "RunError", "digest", "is_count", "is_number", "named", "read_object", "read_tensors", "whole_lines",
-    "write_atomically", "write_tensors", "wrong_format",
+    "FORMAT", "RunError", "digest", "is_count", "is_number", "read_object", "read_tensors", "whole_lines",
+    "write_tensors", "wrong_format",
 ]  # fmt: skip
 
 FORMAT = 1
+_LONGEST_OBJECT, _LONGEST_LINE = 2**24, 2**16  # bytes; what softspike writes is a thousand times shorter
 
 
 class RunError(ValueError):
     """A run folder is missing, damaged, in use, or of another format."""
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write beside the target, flush to disk, rename: a crash leaves the old file or the new one, never half."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with named(path):
-            with open(temporary, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-    finally:
-        with suppress(OSError):  # the folder may be gone, or read-only: what matters has been said
-            temporary.unlink(missing_ok=True)
-
-
-@contextmanager
-def named(path: Path) -> Iterator[None]:
-    """An error of the disk, with the file that could not be written and what still holds."""
-    try:
-        yield
-    except OSError as error:
-        why = error.strerror or str(error)
-        remedy = "make room or choose another place; what was written before is whole"
-        raise OSError(f"cannot write {path} ({why}); {remedy}") from error
-
-
 def read_object(path: Path) -> dict[str, Any]:
     """The object that a JSON file holds."""
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(read_whole(path, _LONGEST_OBJECT))
     except (ValueError, RecursionError, OSError) as error:
         raise RunError(f"{path} is not readable as JSON ({error}); restore it or train again") from error
     if not isinstance(content, dict):
@@ -71,13 +45,12 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[s
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Tensors and metadata, after their checksum agrees."""
-    if not path.is_file():
+    """Tensors and metadata, after their checksum agrees. Read, not mapped: a file cut short would end the process."""
+    if not path.exists():
         raise RunError(f"{path} does not exist; the run did not finish, or this is not a run folder")
     try:
-        with safe_open(path, framework="pt") as file:
-            metadata = json.loads((file.metadata() or {}).get("softspike", "{}"))
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (it is not a dict)
+        content = read_whole(path)
+        tensors, metadata = load(content), _metadata(content)
     except Exception as error:  # the library raises much besides SafetensorError on a broken file
         why = " ".join(str(error).split()) or type(error).__name__
         raise RunError(f"{path} is damaged ({why}); restore it or train again") from error
@@ -88,6 +61,12 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     if metadata.pop("sha256", None) != digest(tensors, metadata):
         raise RunError(f"{path} is damaged (its checksum does not agree); restore it or train again")
     return tensors, metadata
+
+
+def _metadata(content: bytes) -> Any:
+    """What softspike wrote beside the tensors; the library hands out the tensors alone."""
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    return json.loads((header.get("__metadata__") or {}).get("softspike", "{}"))
 
 
 def wrong_format(path: Path, found: Any) -> str:
@@ -110,17 +89,19 @@ def digest(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str:
 
 def whole_lines(path: Path) -> list[dict[str, Any]]:
     """The lines of numbers up to the first that is torn or holds something else."""
+    check_regular(path)
     lines = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        try:
-            content = json.loads(line)
-        except (ValueError, RecursionError):
-            break
-        if not isinstance(content, dict) or not is_count(content.get("step")):
-            break
-        if not all(value is None or is_number(value) for value in content.values()):
-            break
-        lines.append(content)
+    with open(path, "rb") as file:
+        while line := file.readline(_LONGEST_LINE):
+            try:
+                content = json.loads(line)
+            except (ValueError, RecursionError):
+                break
+            if not isinstance(content, dict) or not is_count(content.get("step")):
+                break
+            if not all(value is None or is_number(value) for value in content.values()):
+                break
+            lines.append(content)
     return lines
 
 

@@ -25,6 +25,7 @@ from softspike.train import (
     Rollback,
     Team,
     automatic_precision,
+    check_end,
     pack,
     train,
     train_recovering,
@@ -37,6 +38,7 @@ __all__ = [
 
 # Enough rows to place the cut within about a per cent, few enough to hold their scores in memory.
 _FEWEST_ROWS, _CALIBRATION_ROWS, _CALIBRATION_NUMBERS = 50, 8192, 2**24
+_JUDGED_ROWS = 1024
 
 
 class Checkpoint(NamedTuple):
@@ -68,7 +70,19 @@ def pick_device(name: str) -> torch.device:
         raise ValueError(f"device is {name!r}, expected 'auto', 'cpu' or 'cuda'") from error
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(f"device is {name!r} but no GPU is available here; use device='cpu' or 'auto'")
+    if device.type not in ("cpu", "cuda") and not _computes(device):
+        raise ValueError(f"device is {name!r}, which cannot be computed on here; use device='cpu' or 'auto'")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise ValueError(f"device is {name!r} but there are {torch.cuda.device_count()} GPUs here, numbered from 0")
     return device
+
+
+def _computes(device: torch.device) -> bool:
+    """Whether numbers can be put there and come back: not so on 'meta', nor on what this torch was not built for."""
+    try:
+        return float(torch.ones(1, device=device)) == 1
+    except Exception:  # each kind of device has errors of its own
+        return False
 
 
 def prepare(
@@ -133,10 +147,11 @@ def fit_rows(
         except Interrupted as stopped:
             stopped.step = recovery.step  # the last that was kept
             raise
+        aside = calibrate_on(held_out, learning, [(fitted.coder, plan)], device)
+        check_end(fitted.coder, aside[:_JUDGED_ROWS], recipe.n_steps)
 
     with _same_size(rows):
         train_recovering(train_from, recipe, recovery, on_rollback)
-        calibrate_on(held_out, learning, [(fitted.coder, plan)], device)
     return fitted
 
 
@@ -227,8 +242,9 @@ class _Saver:
     def logged(self, progress: Progress) -> None: ...
 
     def saved(self, progress: Progress) -> None:
-        if self.kept.step == progress.step:
-            self.on_checkpoint(progress.step, self.kept.tensors)
+        step, tensors = self.kept.newest
+        if step == progress.step:
+            self.on_checkpoint(step, tensors)
 
 
 @contextmanager

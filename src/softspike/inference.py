@@ -11,21 +11,28 @@ from torch import Tensor
 
 from softspike.coder import Coder
 from softspike.data import ArrayRows, Rows, Standardiser
+from softspike.data.error import dtype_error
+from softspike.data.tensors import check_tensor
 from softspike.growing import GrowingCSR
 from softspike.solver.threads import stream_on_all_cores
 
 __all__ = ["Inference", "as_array"]
 
 _Out = TypeVar("_Out")
+_NUMPY_FLOATS = (torch.float16, torch.float32, torch.float64)
 _BATCH_NUMBERS = 2**20  # entries of codes or data in a batch: memory does not grow with the number of rows
 
 
 def as_array(data: Any) -> np.ndarray:
-    """numpy from a tensor of any device, or from anything numpy understands; numpy has no bfloat16."""
+    """numpy from a tensor of any device, or from anything numpy understands; numpy has no bfloat16 and no float8."""
     if not isinstance(data, Tensor):
         return np.asarray(data)
+    check_tensor(data)
     plain = data.detach().cpu()
-    return (plain.float() if plain.dtype == torch.bfloat16 else plain).numpy()
+    try:
+        return (plain.float() if plain.is_floating_point() and plain.dtype not in _NUMPY_FLOATS else plain).numpy()
+    except (RuntimeError, TypeError) as error:  # four-bit numbers and the like
+        raise dtype_error(data.dtype) from error
 
 
 class Inference:
@@ -106,7 +113,6 @@ def _batches(rows: Rows, size: int) -> Iterator[Tensor]:
     for first in range(0, len(rows), size):
         last = min(first + size, len(rows))
         if isinstance(rows, ArrayRows) and _is_double(rows):
-            flat = rows.array[first:last].reshape(last - first, rows.n_features)
-            yield torch.from_numpy(np.array(flat, order="C"))  # a copy: it may be read-only
+            yield torch.from_numpy(np.array(rows.between(first, last), order="C"))  # a copy: it may be read-only
         else:
             yield rows.take(torch.arange(first, last))

@@ -133,7 +133,7 @@ def _lines(seen: Look, labels: Labels | None, moved: list[int]) -> list[tuple[st
     lines = [
         ("codes", str(len(seen.codes)), f"best draws; {float(active):.1f} of {seen.codes.shape[1]} active"),
         ("never active", str(never), "components"),
-        ("traversed", ", ".join(map(str, moved)), "from −3 to 3 standard deviations"),
+        ("traversed", ", ".join(map(str, moved)), "from −3 to 3 times the size of their non-zero values"),
     ]
     if labels is not None and seen.best is not None:
         for name, component, r in zip(labels.names, *(field.tolist() for field in seen.best), strict=True):

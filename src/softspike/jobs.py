@@ -206,7 +206,7 @@ def _train(
         if not team.leads:
             raise
         run.write_json("diverged.json", {"step": error.step, "cause": error.cause})
-        good = run.checkpoints()
+        good = [path for path in run.checkpoints() if path.stem < f"step-{error.step:09d}"]
         kept = f"the last good checkpoint is {good[0]}" if good else "no checkpoint had been written yet"
         raise Diverged(error.step, error.cause, "; ".join(filter(None, [error.left, kept]))) from error
     finally:

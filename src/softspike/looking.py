@@ -52,8 +52,9 @@ def look(
 def traversals(
     model: VariationalCoder, seen: Look, components: list[int], row: int = 0, n_values: int = 9, reach: float = 3.0
 ) -> Traversals:
-    """One code, with each component in turn led from −3 to 3 of its standard deviations over the data."""
-    spread = seen.codes[:, components].std(0)
+    """One code, with each component in turn led from −3 to 3 times the root mean square of its non-zero values."""
+    chosen = seen.codes[:, components]
+    spread = (chosen.square().sum(0) / (chosen != 0).sum(0).clamp_min(1)).sqrt()
     values = spread[:, None] * torch.linspace(-reach, reach, n_values, device=spread.device)
     images = [
         traversal(model.generator, seen.codes[row], component, line)

@@ -10,13 +10,26 @@ from sklearn.utils import check_random_state
 __all__ = ["check_parameters", "plain_parameters", "seed_of"]
 
 
-def check_parameters(parameters: Mapping[str, Any], n_components: int) -> None:
+# Beyond these a slip of the finger is likelier than a wish: far above what anyone has trained, and still computable.
+_MOST = {"max_steps": 10**12, "batch_size": 2**24, "n_samples": 2**16, "encoder_steps": 2**10, "n_init": 2**10}
+_MOST_COMPONENTS, _MOST_NUMBERS = 2**24, 2**32  # of a dictionary: 16 GiB in float32
+_LARGEST, _SMALLEST = 1e12, 1e-12  # of learning rates and weights: float32 holds their squares
+
+
+def check_parameters(parameters: Mapping[str, Any], n_components: int, n_features: int) -> None:
     """Raise ValueError, in one sentence, for the first parameter of `SparseCoder` that cannot be used."""
     if parameters["n_components"] is not None:
         needed = "a whole number ≥ 1, or None for as many as features"
         _require("n_components", n_components, Integral, lambda v: v >= 1, needed)
-    for name in ("max_steps", "batch_size", "n_samples", "encoder_steps", "n_init"):
+        _require_at_most("n_components", n_components, _MOST_COMPONENTS)
+    if n_components * n_features > _MOST_NUMBERS:
+        raise ValueError(
+            f"n_components is {n_components} and the data has {n_features} features, expected a product of at most "
+            f"{_MOST_NUMBERS}; give fewer components or narrower data"
+        )
+    for name, most in _MOST.items():
         _require(name, parameters[name], Integral, lambda v: v >= 1, "a whole number ≥ 1")
+        _require_at_most(name, parameters[name], most)
     if parameters["n_active"] is None:
         _require("sparsity", parameters["sparsity"], Real, lambda v: 0 < v < 1, "a share strictly between 0 and 1")
     else:
@@ -24,15 +37,17 @@ def check_parameters(parameters: Mapping[str, Any], n_components: int) -> None:
         _require("n_active", parameters["n_active"], Real, lambda v: 0 < v <= n_components, needed)
     if parameters["learning_rate"] is not None:
         _require(
-            "learning_rate", parameters["learning_rate"], Real, lambda v: 0 < v < float("inf"), "a number > 0, or None"
-        )
+            "learning_rate", parameters["learning_rate"], Real, lambda v: 0 < v <= _LARGEST,
+            f"a number > 0 and at most {_LARGEST:g}, or None",
+        )  # fmt: skip
     if not isinstance(parameters["positive"], bool | np.bool_):
         raise ValueError(f"positive is {parameters['positive']!r}, expected True or False")
     seed = parameters["random_state"]
     if seed is not None and not isinstance(seed, np.random.RandomState):
         _require("random_state", seed, Integral, lambda v: 0 <= v < 2**32, "a whole number from 0 to 2³² − 1, or None")
     if parameters["beta"] is not None:
-        _require("beta", parameters["beta"], Real, lambda v: 0 < v < float("inf"), "a number > 0, or None")
+        needed = f"a number > 0, from {_SMALLEST:g} to {_LARGEST:g}, or None"
+        _require("beta", parameters["beta"], Real, lambda v: _SMALLEST <= v <= _LARGEST, needed)
     if not isinstance(parameters["mirrored"], bool | np.bool_):
         raise ValueError(f"mirrored is {parameters['mirrored']!r}, expected True or False")
     if parameters["constant_features"] not in ("error", "keep"):
@@ -59,6 +74,11 @@ def seed_of(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
+def _require_at_most(name: str, value: Any, most: int) -> None:
+    _require(name, value, Integral, lambda v: v <= most, f"at most {most}")
+
+
 def _require(name: str, value: Any, kind: type, fine: Callable[[Any], bool], needed: str) -> None:
     if isinstance(value, bool) or not isinstance(value, kind) or not fine(value):
-        raise ValueError(f"{name} is {value!r}, expected {needed}")
+        given = repr(value)
+        raise ValueError(f"{name} is {given if len(given) <= 80 else given[:79] + '…'}, expected {needed}")

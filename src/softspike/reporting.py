@@ -22,6 +22,7 @@ from softspike.report.record import Measured, Record
 from softspike.report.serve import PageServer
 from softspike.run import RunError, RunFolder, write_atomically
 from softspike.source import Missing, Source, find_again, fingerprint, some
+from softspike.visible import visible
 
 __all__ = ["record_of", "report_job", "write_page"]
 
@@ -45,7 +46,8 @@ def report_job(
     page = write_page(target, records)
     for record in records:
         if record.missing:
-            print(f"{record.name}: {record.missing}; the page has what needs no data, add --data DATA", file=sys.stderr)
+            said = f"{record.name}: {record.missing}; the page has what needs no data, add --data DATA"
+            print(visible(said), file=sys.stderr)
     print(f"wrote {target} ({len(page) / 1e6:.1f} MB)", flush=True)
     if server:
         server.page = page

@@ -12,22 +12,21 @@ import fcntl
 import json
 import os
 import warnings
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
+from softspike.disk import NotRegular, named, open_own, refuse_link, write_atomically
 from softspike.files import (
     FORMAT,
     RunError,
     is_count,
-    named,
     read_object,
     read_tensors,
     whole_lines,
-    write_atomically,
     write_tensors,
     wrong_format,
 )
@@ -35,6 +34,7 @@ from softspike.files import (
 __all__ = ["FORMAT", "RunError", "RunFolder", "RunWarning", "read_tensors", "write_atomically", "write_tensors"]
 
 _KEPT_CHECKPOINTS = 2
+_NONE_LEFT = "there is no whole checkpoint before it, so that training starts again from step 0"
 
 
 def _is_settings(value: Any) -> bool:
@@ -88,8 +88,10 @@ class RunFolder:
 
     def lock(self) -> "RunFolder":
         """Claim the folder for this process until it ends; a second claimant is refused."""
-        with named(self.path / ".lock"):
-            self._lock = open(self.path / ".lock", "w")  # noqa: SIM115  (held open for as long as the claim)
+        path = self.path / ".lock"
+        with _ours(), named(path):
+            refuse_link(self.path / "checkpoints", "a folder of the run's own")
+            self._lock = open(open_own(path, os.O_RDWR), "r+b")  # noqa: SIM115  (held open for as long as the claim)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -112,13 +114,15 @@ class RunFolder:
 
     def in_use(self) -> bool:
         """Whether a process is training here now."""
+        if not (self.path / ".lock").is_file():
+            return False  # no lock, no run
         try:
             with open(self.path / ".lock") as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
         except OSError:
-            return False  # no lock, no run
+            return False
         return False
 
     def config(self) -> dict[str, Any]:
@@ -154,13 +158,14 @@ class RunFolder:
 
     def append_metrics(self, line: Mapping[str, Any]) -> None:
         path = self.path / "metrics.jsonl"
-        with named(path), open(path, "a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        with _ours(), named(path), open(open_own(path, os.O_WRONLY | os.O_APPEND), "ab") as file:
+            file.write(json.dumps(line).encode() + b"\n")
 
     def metrics(self) -> list[dict[str, Any]]:
         """The lines that are whole."""
         path = self.path / "metrics.jsonl"
-        return whole_lines(path) if path.exists() else []
+        with _ours():
+            return whole_lines(path) if path.exists() else []
 
     def forget(self, name: str) -> None:
         """Remove a file that no longer holds."""
@@ -174,7 +179,7 @@ class RunFolder:
         """Forget lines of steps that a resumed run will do again, and a line torn by a crash."""
         path = self.path / "metrics.jsonl"
         if path.exists():
-            kept = [line for line in whole_lines(path) if line["step"] <= step]
+            kept = [line for line in self.metrics() if line["step"] <= step]
             write_atomically(path, "".join(json.dumps(line) + "\n" for line in kept).encode())
 
     # ── tensors ──
@@ -187,7 +192,8 @@ class RunFolder:
 
     def save_checkpoint(self, step: int, tensors: Mapping[str, Tensor]) -> None:
         folder = self.path / "checkpoints"
-        with named(folder):
+        with _ours(), named(folder):
+            refuse_link(folder, "a folder of the run's own")
             folder.mkdir(exist_ok=True)
         newest = folder / f"step-{step:09d}.safetensors"
         write_tensors(newest, tensors, {"step": str(step)})
@@ -207,14 +213,27 @@ class RunFolder:
 
     def last_checkpoint(self) -> tuple[int, dict[str, Tensor]] | None:
         """The newest checkpoint that is whole, as (step, tensors); damaged ones are passed over, with a warning."""
+        found, damage = None, []
         for path in self.checkpoints():
             try:
                 tensors, metadata = read_tensors(path)
-                return _step_of(path, metadata), tensors
+                found = _step_of(path, metadata), tensors
+                break
             except RunError as error:
-                damage = str(error).split(";")[0]
-                warnings.warn(f"{damage}; the checkpoint before it is used, if there is one", RunWarning, stacklevel=2)
-        return None
+                damage.append(str(error).split(";")[0])
+        used = f"the checkpoint before it is used, of step {found[0]}" if found else _NONE_LEFT
+        for said in damage:
+            warnings.warn(f"{said}; {used}", RunWarning, stacklevel=2)
+        return found
+
+
+@contextmanager
+def _ours() -> Iterator[None]:
+    """What stands in the place of a file of the run, as an error of the run."""
+    try:
+        yield
+    except NotRegular as error:
+        raise RunError(str(error)) from error
 
 
 def _step_of(path: Path, metadata: Mapping[str, Any]) -> int:

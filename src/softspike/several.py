@@ -8,7 +8,7 @@ import torch
 from softspike.data import Rows, StandardisedRows, Standardiser, on_device
 from softspike.fitting import Fitted, calibrate_on, prepare, split
 from softspike.methods import Built, Plan
-from softspike.train import Diverged, FullPrecision, Observer, train_replicas
+from softspike.train import Diverged, FullPrecision, Observer, check_end, train_replicas
 
 __all__ = ["Outcome", "Start", "best_of", "fit_several"]
 
@@ -50,9 +50,17 @@ def fit_several(
     whole = [(fitted.coder, start.plan) for fitted, start, end in zip(made, starts, ends, strict=True) if end is None]
     aside = calibrate_on(held_out, learning, whole, device)
     return [
-        Outcome(fitted, float("inf") if end is not None else _error(fitted, aside), end)
+        Outcome(fitted, float("inf"), end) if end is not None else _outcome(fitted, aside)
         for fitted, end in zip(made, ends, strict=True)
     ]
+
+
+def _outcome(fitted: Fitted, x: torch.Tensor) -> Outcome:
+    try:
+        check_end(fitted.coder, x, fitted.recipe.n_steps)
+    except Diverged as error:
+        return Outcome(fitted, float("inf"), error)
+    return Outcome(fitted, _error(fitted, x), None)
 
 
 def best_of(outcomes: Sequence[Outcome]) -> Fitted:

@@ -15,7 +15,9 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+import torch
 from PIL import Image
+from safetensors.torch import save_file
 from scipy.io import loadmat, savemat
 
 from softspike.data import DataError, promise, read_labels, read_rows
@@ -72,7 +74,7 @@ PROMISES = {
     "x.safetensors": lambda p: p.write_bytes(struct.pack("<Q", len(SAFETENSORS)) + SAFETENSORS + bytes(64)),
     "header.safetensors": lambda p: p.write_bytes(struct.pack("<Q", 2**62) + SAFETENSORS),
     "pictures": lambda p: picture_folder(p, png(2**16 - 1, 2**16 - 1)),
-    "wide": lambda p: picture_folder(p, png(5000, 5000)),
+    "wide": lambda p: picture_folder(p, png(7000, 7000)),
 }  # fmt: skip
 
 
@@ -93,6 +95,56 @@ def test_a_header_that_promises_terabytes(tmp_path, little_memory, name):
         read_rows(tmp_path / name)
     assert not isinstance(caught.value.__cause__, MemoryError)
     assert str(caught.value).startswith(str(tmp_path / name))
+
+
+def idx(n_rows):
+    return struct.pack(">BBBBII", 0, 0, 8, 2, n_rows, 2**10)
+
+
+def picture_of_zeros(path):
+    path.mkdir()
+    Image.new("RGB", (2**11, 2**11)).save(path / "x.png")
+
+
+ZEROS = {
+    "x.gz": lambda p: p.write_bytes(gzip.compress(idx(2**14) + bytes(2**24))),
+    "x.npz": lambda p: np.savez_compressed(p, x=np.zeros((2**14, 2**10), np.uint8)),
+    "x.mat": lambda p: savemat(p, {"x": np.zeros((2**14, 2**7))}, do_compression=True),
+    "x.parquet": lambda p: pd.DataFrame({"x": np.zeros(2**21)}).to_parquet(p, use_dictionary=False, compression="zstd"),
+    "pictures": picture_of_zeros,
+}
+
+
+@pytest.mark.parametrize("name", ZEROS)
+def test_zeros_that_swell(tmp_path, monkeypatch, name):
+    """They are read while they are harmless, and refused before they are unpacked where they are not."""
+    ZEROS[name](tmp_path / name)
+    assert not np.asarray(read_rows(tmp_path / name).take(torch.arange(1))).any()
+    monkeypatch.setattr(promise, "_HARMLESS", 2**20)
+    with pytest.raises(DataError, match=r"would take \d\.\d+e\+0[67] bytes but the file holds \d+, expected at most"):
+        read_rows(tmp_path / name)
+
+
+def test_a_small_file_of_many_zeros(tmp_path, little_memory):
+    """1.6 GB in a hundred kilobytes."""
+    parts = [gzip.compress(idx(25 * 2**16)), *[gzip.compress(bytes(2**26), 1)] * 25]
+    (tmp_path / "x.gz").write_bytes(b"".join(parts))
+    with pytest.raises(DataError, match=r"x\.gz would take 1\.68e\+09 bytes"):
+        read_rows(tmp_path / "x.gz")
+
+
+def test_many_compressed_arrays_count_together(tmp_path, monkeypatch):
+    monkeypatch.setattr(promise, "_HARMLESS", 2**21)
+    savemat(tmp_path / "x.mat", {name: np.zeros((2**11, 2**6)) for name in "abcd"}, do_compression=True)
+    with pytest.raises(DataError, match="what is compressed in it would take"):
+        read_rows(tmp_path / "x.mat", "a")
+
+
+def test_a_photograph_of_a_phone(tmp_path):
+    Image.effect_noise((5712, 4284), 50).save(tmp_path / "x.jpg", quality=50)
+    rows = read_rows(tmp_path)
+    assert rows.n_features == 5712 * 4284
+    assert rows.image_shape == (4284, 5712)
 
 
 def test_a_table_that_swells(tmp_path, monkeypatch):
@@ -150,23 +202,39 @@ def test_classes_without_end(tmp_path):
 
 CUT = """
 import os, sys, torch
-from softspike.data import read_rows
-rows = read_rows(sys.argv[1])
-rows.take(torch.arange(3))
-os.truncate(sys.argv[1], 4096)
-try:
-    rows.take(torch.arange(9000, 9990))
-except ValueError as error:
-    print(error)
+from softspike.data import arrays, matlab, read_rows
+from softspike.inference import _batches
+small = sys.argv[1] == "small"
+for path in sys.argv[2:]:
+    if not small:
+        arrays.SMALL = matlab.SMALL = 0  # as if they were long
+    rows = read_rows(path)
+    rows.take(torch.arange(3))
+    os.truncate(path, 4096)
+    last = torch.arange(9000, 9990)
+    for use in (lambda: rows.take(last), lambda: rows.original(9999), lambda: list(_batches(rows, 99))):
+        try:
+            print(path, len(use()))
+        except ValueError as error:
+            print(path, error)
 """
 
 
-def test_a_file_that_is_cut_short_while_it_is_read(tmp_path):
-    """Where it is mapped, reading on would end the process without a word."""
-    np.save(tmp_path / "x.npy", np.zeros((10_000, 16)))
-    done = subprocess.run([sys.executable, "-c", CUT, str(tmp_path / "x.npy")], capture_output=True, text=True)
+@pytest.mark.parametrize("size", ["small", "large"])
+def test_a_file_that_is_cut_short_while_it_is_read(tmp_path, size):
+    """Where it is mapped, reading on would end the process without a word; what is small is not mapped."""
+    x = np.zeros((10_000, 16))
+    np.save(tmp_path / "x.npy", x)
+    savemat(tmp_path / "x.mat", {"x": x})
+    save_file({"x": torch.from_numpy(x)}, tmp_path / "x.safetensors")
+    files = [str(tmp_path / f"x{suffix}") for suffix in (".npy", ".mat", ".safetensors")]
+    done = subprocess.run([sys.executable, "-c", CUT, size, *files], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "the file became shorter while it was read (it has 4096 of 1280128 bytes)" in done.stdout
+    told = [line.split(" ", 1) for line in done.stdout.splitlines()]
+    assert [path for path, _ in told] == [path for path in files for _ in range(3)]
+    for path, said in told:
+        cut = said.startswith("the file became shorter while it was read (it has 4096 of 1280")
+        assert cut == (size == "large" or path.endswith(".npy")), (path, said)
 
 
 KINDS = ["f8", "f4", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "bool"]

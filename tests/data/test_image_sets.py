@@ -95,7 +95,7 @@ def test_broken_idx_files(tmp_path, name, packed):
     with pytest.raises(DataError) as caught:
         read_rows(path)
     assert str(caught.value).startswith(f"{path}: {path.name} ")
-    assert message in str(caught.value)
+    assert ("would take" if packed and message.startswith("promises") else message) in str(caught.value)
 
 
 def test_not_gzip(tmp_path):

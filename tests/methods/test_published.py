@@ -54,7 +54,7 @@ def test_conventions_differ_where_the_scripts_depart():
         head = build_published(PUBLISHED["spike-and-slab"], conventions=conventions).coder.posterior
         assert isinstance(head, SpikeSlabPosterior)
         logits = head.read_spike(torch.tensor([-1.0, 2.0]))
-        return [head.warm_up(step) for step in (0, 1500, 2500)], logits.sigmoid()
+        return [head.warm_up(step) for step in (0, 1500, 2500)], logits.drawn.sigmoid()
 
     gamma = torch.tensor([-1.0, 2.0]).sigmoid()
     omega, rate = spike_and_slab(EQUATIONS)

@@ -119,10 +119,12 @@ def test_gradient_snr_equals_that_of_the_stored_gradients():
 
     stored = [torch.autograd.grad(loss(number), weights) for number in range(50)]
     ratios = [torch.stack(g).double() for g in zip(*stored, strict=True)]
-    expected = [float((g.mean(0).abs() / (g.std(0) + 1e-9)).mean()) for g in ratios]
-    found = gradient_snr(loss, {"one": weights[:1], "two": weights[1:], "three": [unused]}, n_passes=50)
-    assert [found["one"], found["two"]] == pytest.approx(expected, rel=1e-5)
-    assert found["three"] == 0
+    groups = {"one": weights[:1], "two": weights[1:], "three": [unused]}
+    found = gradient_snr(loss, groups, n_passes=50, guards=(1e-9, 10.0))
+    for k, guard in enumerate((1e-9, 10.0)):
+        expected = [float((g.mean(0).abs() / (g.std(0) + guard)).mean()) for g in ratios]
+        assert [found["one"][k], found["two"][k]] == pytest.approx(expected, rel=1e-5)
+    assert found["three"] == (0, 0)
 
 
 def test_the_floor_is_what_pure_noise_scores():
@@ -131,7 +133,7 @@ def test_the_floor_is_what_pure_noise_scores():
     def loss(number):
         return (w * torch.randn(20_000, generator=torch.Generator().manual_seed(number))).sum()
 
-    assert gradient_snr(loss, {"w": [w]}, n_passes=100)["w"] == pytest.approx(snr_floor(100), rel=0.02)
+    assert gradient_snr(loss, {"w": [w]}, n_passes=100)["w"] == pytest.approx((snr_floor(100),), rel=0.02)
 
 
 # ── collapse ──

@@ -11,6 +11,7 @@ from softspike.posterior import (
     LaplacePosterior,
     SpikeSlab,
     SpikeSlabPosterior,
+    clipped_log_of_rate,
     log_of_rate,
 )
 from softspike.schedule import Exponential, Ramp
@@ -63,10 +64,17 @@ def test_spike_slab_head_warms_up_from_a_standard_normal() -> None:
     assert head(h).sampled.temperature == 0.5
 
 
-def test_published_reading_of_the_spike() -> None:
+@pytest.mark.parametrize(
+    ("read", "rate"),
+    [
+        (log_of_rate, torch.sigmoid),
+        (clipped_log_of_rate, lambda raw: raw.clamp_max(0).exp().clamp(1e-6, 1 - 1e-6)),
+    ],
+)
+def test_published_readings_of_the_spike(read, rate) -> None:
     """Feeding log γ where logit γ belongs gives the rate γ/(1 + γ); the divergence is still paid at γ."""
-    head, h = SpikeSlabPosterior(4, 3, read_spike=log_of_rate), torch.randn(5, 4)
-    gamma = torch.sigmoid(head.spike(h))
+    head, h = SpikeSlabPosterior(4, 3, read_spike=read), torch.randn(5, 4)
+    gamma = rate(head.spike(h))
     sampled, settled = head(h)
     torch.testing.assert_close(sampled.activation_probability, gamma / (1 + gamma))
     torch.testing.assert_close(settled.activation_probability, gamma)

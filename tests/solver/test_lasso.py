@@ -123,6 +123,18 @@ def test_warm_start(solve: Solve, shape: tuple[int, int]) -> None:
 
 
 @every_solver
+@every_shape
+@pytest.mark.parametrize("penalty", [0.3, 100.0])
+def test_zeros_are_a_start(solve: Solve, shape: tuple[int, int], penalty: float) -> None:
+    """They are also the answer where the penalty is large."""
+    x, atoms = problem(*shape)
+    found = solve(x, atoms, penalty, start=torch.zeros(len(x), shape[1], dtype=x.dtype), tolerance=1e-6)
+    torch.testing.assert_close(found.codes, solve(x, atoms, penalty, tolerance=1e-6).codes, atol=1e-2, rtol=0)
+    assert bool((found.gap <= 1e-6).all())
+    assert bool(found.codes.any()) == (penalty < 1)
+
+
+@every_solver
 def test_limits(solve: Solve) -> None:
     """A large penalty gives zeros; iterations are bounded; the gap reported is then the true one."""
     x, atoms = problem(8, 20)

@@ -25,6 +25,36 @@ def test_an_absurd_learning_rate_is_divergence(method):
     assert "lower the learning rate" in str(caught.value)
 
 
+@pytest.mark.parametrize(("method", "rate"), [("topk", 1000.0), ("gaussian", 1.0)])
+@pytest.mark.parametrize("n_init", [1, 2])
+@pytest.mark.filterwarnings("ignore:training diverged")
+def test_a_short_run_that_is_lost_from_the_start_is_divergence(method, rate, n_init):
+    """It has one look, its loss may be finite and below 10⁶: what its codes leave of unseen rows tells."""
+    coder = SparseCoder(**QUICK, method=method, max_steps=5, learning_rate=rate, n_init=n_init)
+    with pytest.raises(Diverged, match=r"at step 5: the .* (ended at|reached) .*; lower the learning rate"):
+        coder.fit(small_data())
+
+
+def test_a_short_run_that_a_lower_rate_saves():
+    coder = SparseCoder(**QUICK, method="topk", max_steps=40, learning_rate=100.0)
+    with pytest.warns(Recovered, match="the reconstruction error ended at .* it goes on from step 0"):
+        coder.fit(small_data())
+    assert coder.score(small_data()) > -10
+
+
+def test_the_command_says_so_too(tmp_path):
+    np.save(tmp_path / "data.npy", small_data())
+    words = ["train", "data.npy", "-o", "run", "--method", "topk", "--rate", 1e4, "--steps", 5]
+    outcome = softspike(*words, folder=tmp_path)
+    assert outcome.code == 1
+    *returns, sentence = outcome.err.splitlines()
+    assert sum("goes on from step 0" in line for line in returns) == 3
+    assert re.search(r"diverged at step 5: the reconstruction error ended at \S+ per feature, where zeros", sentence)
+    assert "lower the learning rate" in sentence
+    assert (tmp_path / "run/diverged.json").exists()
+    assert not (tmp_path / "run/model.safetensors").exists()
+
+
 def test_partial_fit_diverges_in_the_same_words():
     coder = SparseCoder(**QUICK, max_steps=20, learning_rate=1e6)
     with pytest.raises(Diverged, match=r"training diverged at step \d+: .*; lower the learning rate"):

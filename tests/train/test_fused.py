@@ -2,6 +2,7 @@
 
 import copy
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from softspike.encoder import LinearEncoder
 from softspike.methods.published import EQUATIONS, PUBLISHED, SCRIPTS, Study, build_published
 from softspike.methods.registry import METHODS, Plan, build
 from softspike.objective import BestOf, MeanOf
+from softspike.posterior import clipped_log_of_rate
 from softspike.threshold import Subgradient
 from softspike.train import train_in_turn, train_replicas
 from softspike.train.fused import NotFused, train_fused
@@ -26,6 +28,7 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 VARIATIONAL = [name for name in PUBLISHED if name != "fista"]
 ODD = Study(n_features=11, n_components=19, n_steps=3, batch_size=9, widths=(21, 17))  # no multiple of any tile
 ROWS = TensorRows(torch.randn(24, 11, generator=torch.Generator().manual_seed(5)))
+CLIPPED = replace(SCRIPTS, read_spike=clipped_log_of_rate)
 SUBGRADIENT = type(EQUATIONS)(Subgradient(), EQUATIONS.read_spike, 0.0, 0)
 
 
@@ -35,6 +38,7 @@ def built(name, conventions, n_samples, seed, study=ODD):
 
 CASES = [(name, SCRIPTS, 6, 0) for name in VARIATIONAL]
 CASES += [(name, EQUATIONS, 1, 1) for name in VARIATIONAL]
+CASES += [("spike-and-slab", CLIPPED, 6, 0), ("spike-and-slab", CLIPPED, 1, 1)]
 CASES += [("thresholded-laplacian", SUBGRADIENT, 2, 0), ("thresholded-gaussian-gamma", SUBGRADIENT, 5, 1)]
 
 

@@ -81,7 +81,7 @@ def test_killed_interrupted_and_resumed_from_the_command_line(tmp_path):
     outcome = second.wait()
     assert outcome.code == 130
     step = RunFolder(tmp_path / "run").last_checkpoint()[0]
-    hint = "go on with: softspike train data.npy -o run --resume"
+    hint = "go on with: softspike train data.npy -o run --checkpoint-every 15 --resume"
     assert outcome.sentence == f"softspike: interrupted after step {step}, which is saved; {hint}"
 
     assert softspike("train", "data.npy", "-o", "run", "--resume", folder=tmp_path).code == 0

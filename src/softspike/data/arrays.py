@@ -15,11 +15,12 @@ from softspike.data.error import DataError, reason, shape_error
 from softspike.data.folders import read_folder, refuse_key
 from softspike.data.idx import is_idx, load_idx
 from softspike.data.images import PixelRows
-from softspike.data.mapped import open_npy
+from softspike.data.mapped import SMALL, Whole, open_npy
 from softspike.data.matlab import load_mat
 from softspike.data.members import check_member
 from softspike.data.rows import ArrayRows, StoredRows, TensorRows
 from softspike.data.tables import read_parquet
+from softspike.disk import NotRegular, check_regular
 
 __all__ = ["READERS", "read_rows"]
 
@@ -35,6 +36,8 @@ def read_rows(path: str | PathLike[str], key: str | None = None, watch: Watch | 
         return _reader(place, watch)(place, key)
     except DataError as error:
         raise DataError(f"{place}: {error}") from error.__cause__
+    except NotRegular as error:
+        raise DataError(str(error)) from error
     except Exception as cause:  # the format libraries raise anything at all on a broken file
         remedy = "check that it is complete and of the kind its name says"
         raise DataError(f"{place}: the data could not be read ({reason(cause)}); {remedy}.") from cause
@@ -46,6 +49,7 @@ def _reader(path: Path, watch: Watch | None) -> Callable[[Path, str | None], Sto
         raise DataError("this does not exist, expected a file or folder of data; check the path.")
     if path.is_dir():
         return partial(read_folder, watch=watch)
+    check_regular(path)
     if suffix == ".parquet":
         return partial(read_parquet, watch=watch)
     if suffix in READERS:
@@ -80,13 +84,19 @@ def _read_mat(path: Path, key: str | None) -> ArrayRows:
 
 def _read_safetensors(path: Path, key: str | None) -> TensorRows:
     from safetensors import safe_open
+    from safetensors.torch import load
 
-    with safe_open(path, framework="pt") as file:
-        tensor = file.get_tensor(_choose(file.keys(), key))
+    check: Callable[[], None] = Whole(path) if path.stat().st_size > SMALL else lambda: None
+    if isinstance(check, Whole):
+        with safe_open(path, framework="pt") as file:
+            tensor = file.get_tensor(_choose(file.keys(), key))
+    else:
+        tensors = load(path.read_bytes())
+        tensor = tensors[_choose(sorted(tensors), key)]
     if tensor.ndim < 2:
         raise shape_error(tensor.shape)
     shape = tuple(tensor.shape)
-    return TensorRows(tensor.reshape(shape[0], prod(shape[1:])), shape[1:] if len(shape) > 2 else None)
+    return TensorRows(tensor.reshape(shape[0], prod(shape[1:])), shape[1:] if len(shape) > 2 else None, check)
 
 
 def _read_idx(path: Path, key: str | None) -> StoredRows:

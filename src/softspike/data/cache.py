@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from softspike.data.mapped import open_npy
+from softspike.disk import read_whole
 
 __all__ = ["Allocate", "Watch", "cache_folder", "remembered", "signature"]
 
@@ -55,7 +56,7 @@ def remembered(
         if not isinstance(array, np.memmap):
             return array
         array.flush()
-        digest = _digest(array)
+        digest = _digest(temporary, array.offset)
         del array
         os.replace(temporary, path)
         _write_digest(path, digest)
@@ -85,8 +86,14 @@ def _digest_path(path: Path) -> Path:
     return path.with_suffix(".sha256")
 
 
-def _digest(array: np.ndarray) -> str:
-    return hashlib.sha256(array.reshape(-1).view(np.uint8).data).hexdigest()
+def _digest(path: Path, first: int) -> str:
+    """Of the values, which begin at byte `first`; read, as a mapped file that is cut short would end the process."""
+    hashed = hashlib.sha256()
+    with open(path, "rb") as file:
+        file.seek(first)
+        while part := file.read(2**20):
+            hashed.update(part)
+    return hashed.hexdigest()
 
 
 def _write_digest(path: Path, digest: str) -> None:
@@ -98,6 +105,6 @@ def _write_digest(path: Path, digest: str) -> None:
 def _verified(path: Path) -> np.ndarray | None:
     with contextlib.suppress(OSError, ValueError):
         array = open_npy(path)
-        if _digest_path(path).read_text() == _digest(array):
+        if isinstance(array, np.memmap) and read_whole(_digest_path(path), 64).decode() == _digest(path, array.offset):
             return array
     return None

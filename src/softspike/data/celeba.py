@@ -9,11 +9,13 @@ from softspike.data.cache import Watch
 from softspike.data.error import DataError
 from softspike.data.images import Cropped, PixelRows, read_images
 from softspike.data.labels import Labels
+from softspike.disk import read_whole
 
 __all__ = ["CELEBA_PARTS", "celeba_labels", "is_celeba", "read_celeba"]
 
 CELEBA_PARTS = {"train": 0, "valid": 1, "test": 2}
 _PICTURES, _PARTITION, _ATTRIBUTES = "img_align_celeba", "list_eval_partition.txt", "list_attr_celeba.txt"
+_LONGEST_LIST = 2**28  # bytes; the official one of attributes has a tenth of it
 _FACE = Cropped(crop=140, size=64)
 
 
@@ -57,8 +59,8 @@ def _names(folder: Path, part: str | None) -> list[str]:
 
 def _lines(folder: Path, name: str) -> Iterator[list[str]]:
     try:
-        text = (folder / name).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as cause:
+        text = read_whole(folder / name, _LONGEST_LIST).decode()
+    except (OSError, ValueError) as cause:
         raise DataError(
             f"{name} is missing or unreadable, expected the official file; put it beside {_PICTURES}."
         ) from cause

@@ -31,7 +31,7 @@ def check_rows(
     if n < min_samples:
         samples = "1 sample" if n == 1 else f"{n} samples"
         raise DataError(f"the data has {samples}, expected at least {min_samples}; give more samples.")
-    survey = _Survey(width)
+    survey = _Survey()
     for chunk in chunks(rows):
         survey.see(chunk)
         if moments is not None:
@@ -46,26 +46,36 @@ def check_rows(
 class _Survey:
     """What one pass finds: values that are not finite, and each feature's range."""
 
-    def __init__(self, width: int):
+    def __init__(self) -> None:
         self.n_bad = 0
         self.first_bad: tuple[int, int] = (-1, -1)
-        self.low, self.high = torch.full((width,), torch.inf), torch.full((width,), -torch.inf)
+        self.low: Tensor | None = None  # (D,)
+        self.high: Tensor | None = None
 
     @property
     def constant(self) -> Tensor:
+        assert self.low is not None
+        assert self.high is not None
         return self.low == self.high
 
     def see(self, chunk: Chunk) -> None:
         x = chunk.x.cpu()
-        low, high = x.amin(0), x.amax(0)  # ten times the speed of torch.aminmax along columns
-        self.low, self.high = torch.minimum(self.low, low), torch.maximum(self.high, high)
+        # Ten times the speed of torch.aminmax along columns; a single row is its own range, which spares wide ones.
+        low, high = (x[0], x[0]) if len(x) == 1 else (x.amin(0), x.amax(0))
+        self.low = low if self.low is None else torch.minimum(self.low, low)
+        self.high = high if self.high is None else torch.maximum(self.high, high)
         # NaN and Inf show in the range, so clean chunks are not searched.
-        if not (torch.isfinite(low).all() and torch.isfinite(high).all()):
+        if not (_finite(low) and _finite(high)):
             bad = ~torch.isfinite(x)
             if self.n_bad == 0:
                 row, column = bad.nonzero()[0].tolist()
                 self.first_bad = (chunk.start + row, column)
             self.n_bad += int(bad.sum())
+
+
+def _finite(x: Tensor) -> bool:
+    """By its ends: where a value is NaN, so are they."""
+    return not x.numel() or bool(torch.isfinite(x.amin()) & torch.isfinite(x.amax()))
 
 
 def _not_finite(rows: Rows, survey: _Survey) -> DataError:

@@ -9,13 +9,13 @@ from typing import IO, Any
 import numpy as np
 
 from softspike.data.error import DataError
+from softspike.data.promise import check_promise
 
 __all__ = ["is_idx", "load_idx"]
 
 _TYPES = {8: "u1", 9: "i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 _MOST_AXES = 4
-# Deflate cannot expand a byte into more than 1032.
-_MOST_EXPANSION = 1032
+_AT_ONCE = 2**20  # bytes
 
 
 def is_idx(path: Path) -> bool:
@@ -25,20 +25,31 @@ def is_idx(path: Path) -> bool:
 
 def load_idx(path: Path) -> np.ndarray:
     """The array of an idx file: two zero bytes, a type, the number of axes, their lengths, then the values."""
-    packed = path.suffix.lower() == ".gz"
-    most = path.stat().st_size * (_MOST_EXPANSION if packed else 1)
+    packed, stored = path.suffix.lower() == ".gz", path.stat().st_size
     with gzip.open(path) if packed else open(path, "rb") as file:
         dtype, shape = _header(file, path.name)
         promised = prod(shape) * dtype.itemsize
-        if promised > most:
+        if packed:
+            check_promise(promised, stored, path.name)
+        elif promised > stored:
             raise DataError(
-                f"{path.name} promises {promised} bytes of values but can hold at most {most}; get the file again."
+                f"{path.name} promises {promised} bytes of values but can hold at most {stored}; get the file again."
             )
-        content = file.read(promised + 1)
-    if len(content) != promised:
-        given = "more" if len(content) > promised else f"{len(content)}"
+        content = np.empty(promised, np.uint8)
+        found = _filled(content, file)
+        more = file.read(1)
+    if found != promised or more:
+        given = "more" if more else f"{found}"
         raise DataError(f"{path.name} holds {given} bytes of values, its header says {promised}; get the file again.")
-    return np.frombuffer(content, dtype).reshape(shape)
+    return content.view(dtype).reshape(shape)
+
+
+def _filled(content: np.ndarray, file: IO[Any] | gzip.GzipFile) -> int:
+    """How many bytes of the file went into the array; a `read` of all would hold them twice."""
+    found, room = 0, content.data
+    while found < len(room) and (got := file.readinto(room[found : found + _AT_ONCE])):  # type: ignore[union-attr]
+        found += got
+    return found
 
 
 def _header(file: IO[Any] | gzip.GzipFile, name: str) -> tuple[np.dtype, tuple[int, ...]]:

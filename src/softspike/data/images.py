@@ -1,13 +1,16 @@
 """Encoded images → rows of pixels in [0, 1], kept as the integers they are until a batch is taken."""
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from io import BytesIO
 from itertools import islice
 from math import prod
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -23,13 +26,15 @@ __all__ = ["IMAGE_SUFFIXES", "Cropped", "PixelRows", "decode", "decode_images", 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
 # Pillow knows dozens of formats, one of which (PostScript) is a program that it would have run.
 _FORMATS = ("PNG", "JPEG", "BMP", "TIFF", "WEBP")
-_MOST_PIXELS = 2**22  # a header may promise any number of them
+_MOST_PIXELS = 2**25  # a header may promise any number of them
+_LARGE = 2**22  # pixels; beyond, images are decoded one at a time, as each takes many times its size
+_one_large = Lock()
 
 # Fewer images are decoded in a second or two: not worth a file.
 _WORTH_KEEPING = 2048
-_WINDOW = 512  # images in flight between the decoding threads
+_AHEAD, _AHEAD_BYTES = 512, 2**28  # images, and bytes of them, that may wait until it is their turn
 
-_GREY, _DEEP = {"1", "L", "LA"}, {"I", "I;16", "I;16B", "I;16L", "F"}
+_GREY, _AS_THEY_ARE = {"1", "L", "LA"}, {"L", "RGB", "I", "I;16", "I;16B", "I;16L", "F"}
 
 
 class PixelRows:
@@ -44,7 +49,7 @@ class PixelRows:
         return len(self.rows)
 
     def take(self, indices: Tensor) -> Tensor:
-        return self.rows.take(indices) / self.white
+        return self.rows.take(indices).div_(self.white)
 
 
 @dataclass(frozen=True)
@@ -71,10 +76,11 @@ def read_images(files: Sequence[Path], view: Cropped | None = None, watch: Watch
     missing = next((file.name for file in files if not file.is_file()), None)
     if missing is not None:
         raise DataError(f"{missing} is missing, expected all {len(files)} images; put it beside the others.")
+    stored = sum(file.stat().st_size for file in files)
     source: dict[str, Any] = {"view": asdict(view) if view else None}
     if len(files) >= _WORTH_KEEPING:
         source["files"] = [signature(file) for file in files]
-    return decode_images(lambda: ((file.name, file) for file in files), len(files), source, view, watch)
+    return decode_images(lambda: ((file.name, file) for file in files), len(files), source, view, watch, stored)
 
 
 def decode_images(
@@ -83,17 +89,16 @@ def decode_images(
     source: Mapping[str, Any],
     view: Cropped | None = None,
     watch: Watch | None = None,
-    stored: int | None = None,
+    stored: int = 0,
 ) -> PixelRows:
     """`count` images, each a name for the messages and a file or encoded bytes; many are decoded once for all runs.
 
-    Where they all lie in one file of `stored` bytes, it must be able to hold so many.
+    The files that they lie in have `stored` bytes, and must be able to hold so many.
     """
 
     def make(allocate: Allocate) -> np.ndarray:
         def bounded(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-            if stored is not None:
-                check_promise(prod(shape) * dtype.itemsize, stored, f"{count} images")
+            check_promise(prod(shape) * dtype.itemsize, stored, f"{count} images")
             return allocate(shape, dtype)
 
         return _stack(_decoded(named(), view), count, bounded, watch)
@@ -102,12 +107,24 @@ def decode_images(
 
 
 def _decoded(named: Iterable[tuple[str, Any]], view: Cropped | None) -> Iterator[tuple[str, np.ndarray]]:
-    """In order, on all cores."""
-    images = iter(named)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        while window := list(islice(images, _WINDOW)):
-            decoded = pool.map(lambda pair: decode(pair[0], pair[1], view), window)
-            yield from zip((name for name, _ in window), decoded, strict=True)
+    """In order, on all cores, after the first alone, which tells how large they are."""
+    images, ahead = iter(named), _AHEAD
+    for name, source in islice(images, 1):
+        first = decode(name, source, view)
+        ahead = min(_AHEAD, max(_AHEAD_BYTES // max(first.nbytes, 1), 1))
+        yield name, first
+    pool, waiting = ThreadPoolExecutor(os.cpu_count()), deque[tuple[str, Future[np.ndarray]]]()
+    try:
+        for name, source in images:
+            waiting.append((name, pool.submit(decode, name, source, view)))
+            if len(waiting) > ahead:
+                name, image = waiting.popleft()
+                yield name, image.result()
+        while waiting:
+            name, image = waiting.popleft()
+            yield name, image.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _stack(images: Iterable[tuple[str, np.ndarray]], count: int, allocate: Allocate, watch: Watch | None) -> np.ndarray:
@@ -142,9 +159,10 @@ def decode(name: str, source: Path | bytes, view: Cropped | None = None) -> np.n
         with Image.open(BytesIO(encoded), formats=_FORMATS) as image:
             if prod(image.size) > _MOST_PIXELS:
                 given = f"{name} is {image.height}×{image.width}"
-                raise DataError(f"{given}, expected at most {_MOST_PIXELS} pixels; cut it into patches.")
-            plain = image if image.mode in _DEEP else image.convert("L" if image.mode in _GREY else "RGB")
-            pixels = np.asarray(plain if view is None else view(plain, name))
+                raise DataError(f"{given}, expected at most {_MOST_PIXELS} pixels; cut it into patches or shrink it.")
+            with _one_large if prod(image.size) > _LARGE else nullcontext():
+                plain = image if image.mode in _AS_THEY_ARE else image.convert("L" if image.mode in _GREY else "RGB")
+                pixels = np.asarray(plain if view is None else view(plain, name))
     except DataError:
         raise
     except Exception as cause:  # a broken image makes the decoders raise anything at all

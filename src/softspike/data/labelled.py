@@ -8,6 +8,7 @@ from softspike.data.error import DataError, reason
 from softspike.data.labels import Labels
 from softspike.data.mnist import is_mnist, mnist_labels
 from softspike.data.tables import parquet_labels
+from softspike.disk import NotRegular, check_regular
 
 __all__ = ["has_labels", "read_labels"]
 
@@ -27,9 +28,12 @@ def read_labels(path: str | PathLike[str], key: str | None = None) -> Labels:
         if is_mnist(place):
             return mnist_labels(place, key)
         if place.suffix.lower() == ".parquet":
+            check_regular(place)
             return parquet_labels(place)
     except DataError as error:
         raise DataError(f"{place}: {error}") from error.__cause__
+    except NotRegular as error:
+        raise DataError(str(error)) from error
     except Exception as cause:  # the format libraries raise anything at all on a broken file
         raise DataError(f"{place}: the attributes could not be read ({reason(cause)}); get the file again.") from cause
     raise DataError(

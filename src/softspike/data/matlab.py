@@ -5,6 +5,7 @@ file states. Here every length is compared with what is left of the file before 
 """
 
 import mmap
+import os
 import zlib
 from math import prod
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from softspike.data.error import DataError
+from softspike.data.mapped import SMALL
 from softspike.data.promise import check_promise
 
 __all__ = ["load_mat"]
@@ -24,6 +26,7 @@ _MATRIX, _COMPRESSED, _FLAGS, _LENGTHS, _NAME = 14, 15, 6, 5, 1
 _NUMERIC = range(6, 16)  # classes of arrays, from double to uint64
 _COMPLEX = 0x0800
 _MOST_AXES = 32
+_MOST_EXPANSION, _AT_ONCE = 1032, 2**16  # of deflate; bytes that are unpacked at a time
 
 
 class _Element(NamedTuple):
@@ -34,8 +37,7 @@ class _Element(NamedTuple):
 
 def load_mat(path: Path) -> dict[str, np.ndarray]:
     """The arrays of real numbers in a file, by name, in the types they are stored in."""
-    with open(path, "rb") as file:
-        held = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    held = _held(path)
     if len(held) >= 4 and 0 in bytes(held[:4]):
         return _version_4(held)
     if len(held) < 128 or bytes(held[126:128]) not in (b"IM", b"MI"):
@@ -43,17 +45,26 @@ def load_mat(path: Path) -> dict[str, np.ndarray]:
     order = "<" if bytes(held[126:128]) == b"IM" else ">"
     if int(np.frombuffer(held[124:126], f"{order}u2")[0]) >> 8 == 2:
         raise DataError("this is a MATLAB 7.3 file, expected an older version; save it with -v7.")
-    arrays, place = {}, 128
+    arrays, place, unpacked = {}, 128, 0
     while place < len(held):
         element = _read(held, place, order)
         # Compressed elements are not padded to eight bytes.
         place = element.end if element.kind == _COMPRESSED else element.end + -element.end % 8
         if element.kind == _COMPRESSED:
-            element = _read(_expanded(element.content), 0, order)
+            content = _expanded(element.content, unpacked, len(held))
+            unpacked += len(content)
+            element = _read(content, 0, order)
         named = _matrix(element.content, order) if element.kind == _MATRIX else None
         if named is not None:
             arrays[named[0]] = named[1]
     return arrays
+
+
+def _held(path: Path) -> memoryview:
+    with open(path, "rb") as file:
+        if os.fstat(file.fileno()).st_size <= SMALL:
+            return memoryview(file.read())
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def _read(held: memoryview, place: int, order: str) -> _Element:
@@ -71,14 +82,23 @@ def _read(held: memoryview, place: int, order: str) -> _Element:
     return _Element(kind, held[first : first + length], place + 8 if first == place + 4 else first + length)
 
 
-def _expanded(content: memoryview) -> memoryview:
-    """Unpacked, but no further than the length that its first bytes state."""
+def _expanded(content: memoryview, unpacked: int, stored: int) -> memoryview:
+    """Unpacked, but no further than the length that its first bytes state, nor, with what was `unpacked` before it,
+    beyond what a file of `stored` bytes may become."""
     unpacking = zlib.decompressobj()
     start = unpacking.decompress(content, 8)
     length = max(int.from_bytes(start[4:8], "little"), int.from_bytes(start[4:8], "big")) if len(start) == 8 else 0
-    most = min(length, 1032 * len(content) + 64)
-    check_promise(most, len(content), "a compressed element")
-    return memoryview(start + unpacking.decompress(unpacking.unconsumed_tail, max(most, 1)))
+    most = min(length, _MOST_EXPANSION * len(content) + 64)
+    check_promise(unpacked + most, stored, "what is compressed in it")
+    room, found = np.empty(len(start) + most, np.uint8), len(start)
+    room[:found] = np.frombuffer(start, np.uint8)
+    left, packed = len(room) - found, memoryview(unpacking.unconsumed_tail)
+    for place in range(0, len(packed) + 1, _AT_ONCE):  # at last of nothing, for what zlib still holds
+        part: bytes | memoryview = packed[place : place + _AT_ONCE]
+        while left and (got := unpacking.decompress(part, left)):
+            room[found : found + len(got)] = np.frombuffer(got, np.uint8)
+            found, left, part = found + len(got), left - len(got), unpacking.unconsumed_tail
+    return room[:found].data
 
 
 def _matrix(content: memoryview, order: str) -> tuple[str, np.ndarray] | None:

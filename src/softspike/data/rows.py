@@ -1,6 +1,6 @@
 """Rows of data, wherever they live: only the rows that a step takes are read and converted."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Protocol, runtime_checkable
 
@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from softspike.data.error import DataError, dtype_error, shape_error
-from softspike.data.mapped import advise
+from softspike.data.mapped import advise, check_whole
+from softspike.data.tensors import check_tensor
 
 __all__ = ["ArrayRows", "Rows", "ShardRows", "StoredRows", "SubsetRows", "TensorRows"]
 
@@ -52,6 +53,7 @@ class ArrayRows:
         # In ascending order the reads of a memory-mapped file are local; the batch keeps the order asked for.
         order = np.argsort(numbers, kind="stable")
         ascending = numbers[order]
+        check_whole(self.array)
         advise(self.array, ascending)
         taken = self.array[ascending].reshape(len(numbers), self.n_features)
         batch = np.empty(taken.shape, np.float32)
@@ -61,7 +63,12 @@ class ArrayRows:
 
     def original(self, row: int) -> np.ndarray:
         """One row in its own dtype, before float32."""
-        return self.array[row].reshape(-1)
+        return self.between(row, row + 1)[0]
+
+    def between(self, first: int, end: int) -> np.ndarray:
+        """Some rows in their own dtype, (end − first, D); of a mapped file, still there only as long as it is whole."""
+        check_whole(self.array)
+        return self.array[first:end].reshape(end - first, self.n_features)
 
 
 class ShardRows:
@@ -103,23 +110,27 @@ class ShardRows:
 
 
 class TensorRows:
-    """The rows of a tensor, on the device it lives on."""
+    """The rows of a tensor, on the device it lives on; `check` is called before they are touched."""
 
-    def __init__(self, tensor: Tensor, image_shape: tuple[int, ...] | None = None):
+    def __init__(
+        self, tensor: Tensor, image_shape: tuple[int, ...] | None = None, check: Callable[[], None] = lambda: None
+    ):
         if tensor.ndim != 2:
             raise shape_error(tensor.shape)
-        if tensor.is_complex():
-            raise dtype_error(tensor.dtype)
+        check_tensor(tensor)
         self.tensor, self.image_shape, self.n_features = tensor.detach(), image_shape, tensor.shape[1]
+        self.check = check
 
     def __len__(self) -> int:
         return len(self.tensor)
 
     def take(self, indices: Tensor) -> Tensor:
+        self.check()
         return self.tensor[indices.to(self.tensor.device)].to(torch.float32)
 
     def original(self, row: int) -> np.ndarray:
         """One row before float32."""
+        self.check()
         return self.tensor[row].to("cpu", torch.float64).numpy()
 
 

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from softspike.data.chunks import chunks
 from softspike.data.error import DataError
 from softspike.data.rows import Rows
+from softspike.data.tensors import check_tensor
 
 __all__ = ["RunningMoments", "StandardisedRows", "Standardiser"]
 
@@ -28,6 +29,7 @@ class RunningMoments:
 
     def update(self, batch: Tensor) -> None:
         """Take in a batch (B, D)."""
+        check_tensor(batch)
         if batch.ndim != 2 or batch.shape[1] != len(self.mean):
             raise DataError(
                 f"the batch has shape {tuple(batch.shape)}, expected (n_samples, {len(self.mean)}); "

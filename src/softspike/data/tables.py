@@ -23,6 +23,7 @@ def read_parquet(path: Path, key: str | None, watch: Watch | None = None) -> Sto
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
+        _check_groups(file, path)
         fields = {field.name: field.type for field in file.schema_arrow}
         if key is not None and key not in fields:
             raise DataError(f"there is no column {key!r}, expected one of {_listed(fields)}; choose one of these.")
@@ -50,6 +51,7 @@ def parquet_labels(path: Path) -> Labels:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
+        _check_groups(file, path)
         schema = file.schema_arrow
         names = tuple(field.name for field in schema if pa.types.is_boolean(field.type))
         if names:
@@ -60,6 +62,13 @@ def parquet_labels(path: Path) -> Labels:
         f"the columns are {_listed(schema.names)}, expected attributes: columns of booleans, or an integer column "
         "named label; add them."
     )
+
+
+def _check_groups(file: Any, path: Path) -> None:
+    """Refuse groups of rows that would become far more than the file holds: their pages are unpacked one by one."""
+    stored = path.stat().st_size
+    for number in range(file.metadata.num_row_groups):
+        check_promise(file.metadata.row_group(number).total_byte_size, stored, f"the row group {number}")
 
 
 def _matrix(file: Any, names: list[str], path: Path) -> np.ndarray:

@@ -68,7 +68,7 @@ class Settings(BaseEstimator):
 
     def check_parameters(self, n_features: int, stored_shape: Sequence[int] | None = None) -> None:
         """Raise ValueError, in one sentence, for the first parameter that cannot be used with so many features."""
-        check_parameters(self.get_params(deep=False), self._n_components(n_features))
+        check_parameters(self.get_params(deep=False), self._n_components(n_features), n_features)
         precision_named(self.precision, pick_device(self.device))
         if self.n_init > 1 and self.precision not in ("auto", "float32"):
             raise ValueError(f"n_init is {self.n_init} and precision {self.precision!r}, expected 'auto' or 'float32'")

@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-from softspike.kernels.heads import log_sigmoid
+from softspike.kernels.heads import believed_rate, log_sigmoid
 from softspike.kernels.special import digamma, log_gamma, trigamma
 
 __all__ = ["gamma_kl", "laplace_kl", "normal_kl", "spike_slab_kl"]
@@ -29,12 +29,13 @@ def normal_kl(location, log_variance, prior_scale):
 
 
 @triton.jit
-def spike_slab_kl(raw, slab_kl, slab_location, slab_scale, prior_logit):
-    """γ·KL(slab) + KL(Bern(γ) ‖ Bern(γ₀)) with γ = sigmoid(raw), and its slopes in μ, log σ² and raw."""
-    rate = tl.sigmoid(raw)
-    kl = rate * (slab_kl + log_sigmoid(raw) - log_sigmoid(prior_logit))
-    kl += (1.0 - rate) * (log_sigmoid(-raw) - log_sigmoid(-prior_logit))
-    return kl, rate * slab_location, rate * slab_scale, rate * (1.0 - rate) * (slab_kl + raw - prior_logit)
+def spike_slab_kl(raw, reading, slab_kl, slab_location, slab_scale, prior_logit):
+    """γ·KL(slab) + KL(Bern(γ) ‖ Bern(γ₀)) with γ as the head is read, and its slopes in μ, log σ² and raw."""
+    rate, log_rate, log_rest, rate_slope = believed_rate(raw, reading)
+    kl = rate * (slab_kl + log_rate - log_sigmoid(prior_logit))
+    kl += (1.0 - rate) * (log_rest - log_sigmoid(-prior_logit))
+    by_raw = rate_slope * (slab_kl + log_rate - log_rest - prior_logit)
+    return kl, rate * slab_location, rate * slab_scale, by_raw
 
 
 @triton.jit

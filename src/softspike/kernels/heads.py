@@ -5,7 +5,12 @@ import triton.language as tl
 
 from softspike.kernels.draws import SPIKE
 
-__all__ = ["exp_clamped", "log_sigmoid", "read_head", "sampled_slab"]
+__all__ = ["believed_rate", "drawn_logit", "drawn_slope", "exp_clamped", "log_sigmoid", "read_head", "sampled_slab"]
+
+_LOG_LEAST, _LOG_MOST = (
+    tl.constexpr(-13.815510557964274),
+    tl.constexpr(-1.0000005000002918e-06),
+)  # log 1e-6, log(1 − 1e-6)
 
 
 @triton.jit
@@ -22,6 +27,34 @@ def exp_clamped(raw, low, high):
 @triton.jit
 def log_sigmoid(raw):
     return tl.minimum(raw, 0.0) - tl.log(1.0 + tl.exp(-tl.abs(raw)))
+
+
+@triton.jit
+def drawn_logit(raw, reading):
+    """The logit of the rate at which non-zeros are drawn, as `SpikeLogits.drawn`."""
+    return tl.where(reading == 1.0, log_sigmoid(raw), tl.where(reading == 2.0, tl.minimum(raw, 0.0), raw))
+
+
+@triton.jit
+def drawn_slope(raw, reading):
+    """d `drawn_logit`/d raw."""
+    clipped = tl.where(raw < 0, 1.0, 0.0)
+    return tl.where(reading == 1.0, tl.sigmoid(-raw), tl.where(reading == 2.0, clipped, 1.0))
+
+
+@triton.jit
+def believed_rate(raw, reading):
+    """γ, log γ, log(1 − γ) and dγ/d raw, as `SpikeLogits.believed` has them."""
+    log_rate = tl.minimum(tl.maximum(raw, _LOG_LEAST), _LOG_MOST)
+    clipped = tl.exp(log_rate)
+    free = (raw > _LOG_LEAST) & (raw < _LOG_MOST)
+    rate = tl.sigmoid(raw)
+    return (
+        tl.where(reading == 2.0, clipped, rate),
+        tl.where(reading == 2.0, log_rate, log_sigmoid(raw)),
+        tl.where(reading == 2.0, tl.log(1.0 - clipped), log_sigmoid(-raw)),
+        tl.where(reading == 2.0, tl.where(free, clipped, 0.0), rate * (1.0 - rate)),
+    )
 
 
 @triton.jit

@@ -21,7 +21,7 @@ class Settings:
     level_shape: float = 1.0  # α₀ of the Gamma prior
     level_rate: float = 1.0  # β₀ of the Gamma prior
     prior_logit: float = 0.0  # logit γ₀ of the spike's prior
-    reads_log: float = 0.0  # 1 where the spike's head is read as log γ instead of logit γ
+    reading: float = 0.0  # of the spike's head: 0 logit γ, 1 log γ as a logit, 2 log γ = −max(−raw, 0) as a logit
     location_slope: float = 1.0  # dz/dμ on active units: 1, or 2 as in the published scripts
     silent_slope: float = 1.0  # dz/ds on inactive units: 1 straight through, 0 for the subgradient
 
@@ -41,6 +41,6 @@ LEVEL_BETA = tl.constexpr(_NAMES.index("level_beta"))
 LEVEL_SHAPE = tl.constexpr(_NAMES.index("level_shape"))
 LEVEL_RATE = tl.constexpr(_NAMES.index("level_rate"))
 PRIOR_LOGIT = tl.constexpr(_NAMES.index("prior_logit"))
-READS_LOG = tl.constexpr(_NAMES.index("reads_log"))
+READING = tl.constexpr(_NAMES.index("reading"))
 LOCATION_SLOPE = tl.constexpr(_NAMES.index("location_slope"))
 SILENT_SLOPE = tl.constexpr(_NAMES.index("silent_slope"))

@@ -9,7 +9,7 @@ import triton.language as tl
 from softspike.kernels import settings as column
 from softspike.kernels.divergences import gamma_kl, laplace_kl, normal_kl, spike_slab_kl
 from softspike.kernels.draws import GAMMA, PLAIN, SPIKE
-from softspike.kernels.heads import exp_clamped, read_head, sampled_slab
+from softspike.kernels.heads import drawn_slope, exp_clamped, read_head, sampled_slab
 from softspike.kernels.winner import LOG_HIGH, LOG_LOW
 
 __all__ = ["head_slopes"]
@@ -51,12 +51,13 @@ def head_slopes(
     row = heads + b.to(tl.int64) * (N_HEADS * n_components) + i
     if FORM == SPIKE:
         raw = read_head(heads, 2, b, i, n_components, N_HEADS, inside)
+        reading = tl.load(settings + column.READING)
         kl, kl_location, kl_scale, kl_raw = spike_slab_kl(
-            raw, kl, kl_location, kl_scale, tl.load(settings + column.PRIOR_LOGIT)
+            raw, reading, kl, kl_location, kl_scale, tl.load(settings + column.PRIOR_LOGIT)
         )
         location, scale = sampled_slab(raw_location, raw_scale, warm_up, LAPLACE, FORM)
         by_raw = _through_spike(
-            upstream * (location + scale * noise), tl.load(extras + place, inside, 0.0), raw, temperature, settings
+            upstream * (location + scale * noise), tl.load(extras + place, inside, 0.0), raw, temperature, reading
         )
         tl.store(row + 2 * n_components, by_raw + share * beta * kl_raw, inside)
     if FORM == GAMMA:
@@ -119,8 +120,7 @@ def _through_draw(
 
 
 @triton.jit
-def _through_spike(upstream, noisy, raw, temperature, settings):
-    """Backward as if the spike were sigmoid(noisy/τ), and the logit the head itself or its log sigmoid."""
+def _through_spike(upstream, noisy, raw, temperature, reading):
+    """Backward as if the spike were sigmoid(noisy/τ), down to the head."""
     soft = tl.sigmoid(noisy / temperature)
-    slope = upstream * soft * (1.0 - soft) / temperature
-    return slope * tl.where(tl.load(settings + column.READS_LOG) > 0, tl.sigmoid(-raw), 1.0)
+    return upstream * soft * (1.0 - soft) / temperature * drawn_slope(raw, reading)

@@ -9,7 +9,7 @@ import triton.language as tl
 
 from softspike.kernels import settings as column
 from softspike.kernels.draws import GAMMA, SPIKE, base_noise, code_of, gamma_noise, pick_of, spike_noise, stacked
-from softspike.kernels.heads import exp_clamped, log_sigmoid, read_head, sampled_slab
+from softspike.kernels.heads import drawn_logit, exp_clamped, read_head, sampled_slab
 
 __all__ = ["redraw", "score"]
 
@@ -36,7 +36,7 @@ def _four(
     unit = 1.0
     if FORM == SPIKE:
         raw = read_head(heads, 2, b, i, n_components, N_HEADS, inside)
-        logits = tl.where(tl.load(settings + column.READS_LOG) > 0, log_sigmoid(raw), raw)
+        logits = drawn_logit(raw, tl.load(settings + column.READING))
         e0, e1, e2, e3 = spike_noise(seed, element, group, step)
         e0, e1, e2, e3 = logits + e0, logits + e1, logits + e2, logits + e3
     if FORM == GAMMA:

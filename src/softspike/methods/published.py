@@ -19,6 +19,7 @@ from softspike.posterior import (
     GaussianPosterior,
     LaplacePosterior,
     Posterior,
+    SpikeLogits,
     SpikeSlabPosterior,
     log_of_rate,
     logit_of_rate,
@@ -46,7 +47,7 @@ class Conventions:
     """What the paper's text and the published scripts do differently."""
 
     gradient: ThresholdGradient  # through the threshold; the scripts' has dz/dμ = 2 on active units
-    read_spike: Callable[[Tensor], Tensor]  # how the head of the spike becomes a logit; the scripts feed log γ
+    read_spike: Callable[[Tensor], SpikeLogits]  # how the head of the spike becomes a logit; the scripts feed log γ
     spike_slab_start: float  # ω of the spike-and-slab at step 0
     laplace_delay: int  # steps before the ω of the Laplacian rises
 

@@ -22,17 +22,21 @@ class _Moments:
         self.mean += delta / self.count
         self.squares += delta * (value - self.mean)
 
-    def ratio(self) -> Tensor:
-        """|mean|/(std + 1e-9); the guard is the published one, and gives parameters without gradient the ratio 0."""
-        return self.mean.abs() / ((self.squares / max(self.count - 1, 1)).sqrt() + 1e-9)
+    def ratio(self, guard: float) -> Tensor:
+        """|mean|/(std + guard): parameters without gradient have the ratio 0."""
+        return self.mean.abs() / ((self.squares / max(self.count - 1, 1)).sqrt() + guard)
 
 
 def gradient_snr(
-    loss: Callable[[int], Tensor], parameters: Mapping[str, Sequence[Tensor]], n_passes: int = 1000
-) -> dict[str, float]:
-    """mean over parameters of |E ∇L|/σ(∇L), for each named group; loss(pass) draws anew at every call.
+    loss: Callable[[int], Tensor],
+    parameters: Mapping[str, Sequence[Tensor]],
+    n_passes: int = 1000,
+    guards: Sequence[float] = (1e-9,),
+) -> dict[str, tuple[float, ...]]:
+    """mean over parameters of |E ∇L|/(σ(∇L) + guard), for each named group and guard; loss(pass) draws anew each time.
 
-    Two numbers per parameter are kept, however many passes there are.
+    Two numbers per parameter are kept, however many passes there are. The guard decides what parameters count for
+    whose gradient is hardly any: with a large one they pull the mean to 0.
     """
     flat = [p for group in parameters.values() for p in group]
     sizes = [sum(p.numel() for p in group) for group in parameters.values()]
@@ -40,8 +44,8 @@ def gradient_snr(
     for number in range(n_passes):
         gradients = torch.autograd.grad(loss(number), flat, allow_unused=True, materialize_grads=True)
         moments.update(torch.cat([gradient.flatten() for gradient in gradients]).double())
-    shares = moments.ratio().split(sizes)
-    return {name: float(share.mean()) for name, share in zip(parameters, shares, strict=True)}
+    ratios = [moments.ratio(guard).split(sizes) for guard in guards]
+    return {name: tuple(float(parts[k].mean()) for parts in ratios) for k, name in enumerate(parameters)}
 
 
 def snr_floor(n_passes: int) -> float:

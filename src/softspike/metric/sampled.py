@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.distributions import kl_divergence
 
 from softspike.data import Rows
 from softspike.model import VariationalCoder
@@ -23,7 +22,7 @@ class Drawn(NamedTuple):
     reconstruction: Tensor  # (B, D)
     best: Tensor  # (B,) its mean squared error
     one: Tensor  # (B,) that of the first draw
-    kl: Tensor  # (B, d) divergence of each base variable from its prior
+    kl: Tensor  # (B, d) divergence of each component from its prior
 
 
 class Sampled(NamedTuple):
@@ -47,9 +46,8 @@ def draws(
         errors = evidence.scores(z)
         best, winner = errors.min(0)
         codes = z[winner, torch.arange(len(x), device=x.device)]
-        settled = evidence.beliefs.settled
-        kl = kl_divergence(settled, evidence.prior.expand(settled.batch_shape))
-        yield Drawn(x, codes, coder.generator.preview(codes[None])[0], best, errors[0], kl)
+        rebuilt = coder.generator.preview(codes[None])[0]
+        yield Drawn(x, codes, rebuilt, best, errors[0], evidence.component_kl())
 
 
 def sampled_errors(

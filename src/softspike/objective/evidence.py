@@ -117,10 +117,14 @@ class Evidence:
         """Whether the prior speaks of z itself (a spike-and-slab) or of the base variable s, as in the paper."""
         return self.threshold is not None and isinstance(self.prior, SpikeSlab)
 
-    def kl(self) -> Tensor:
-        """KL(q(s|x) ‖ p(s)) + (β₂/β)·KL(q(λ|x) ‖ p(λ)), or KL(q(z|x) ‖ p(z)) for a prior on codes, (B,)."""
+    def component_kl(self) -> Tensor:
+        """KL(q(s|x) ‖ p(s)) of each component, or KL(q(z|x) ‖ p(z)) for a prior on codes, (B, d)."""
         q = self.law() if self.prior_on_codes else self.beliefs.settled
-        total = kl_divergence(q, self.prior.expand(q.batch_shape)).sum(-1)
+        return kl_divergence(q, self.prior.expand(q.batch_shape))
+
+    def kl(self) -> Tensor:
+        """The divergence of all components, + (β₂/β)·KL(q(λ|x) ‖ p(λ)) where the level is drawn, (B,)."""
+        total = self.component_kl().sum(-1)
         if self.level is None or self.threshold is None:
             return total
         return total + (self.level_beta / self.beta) * self.threshold.level.kl(self.level)

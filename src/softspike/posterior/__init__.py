@@ -5,7 +5,14 @@ from softspike.posterior.beliefs import Beliefs, Posterior
 from softspike.posterior.gaussian import GaussianPosterior
 from softspike.posterior.laplace import LaplacePosterior
 from softspike.posterior.noise import draw, noise, place
-from softspike.posterior.spike_slab import SpikeSlab, SpikeSlabPosterior, log_of_rate, logit_of_rate
+from softspike.posterior.spike_slab import (
+    SpikeLogits,
+    SpikeSlab,
+    SpikeSlabPosterior,
+    clipped_log_of_rate,
+    log_of_rate,
+    logit_of_rate,
+)
 
 __all__ = [
     "Beliefs",
@@ -13,8 +20,10 @@ __all__ = [
     "GaussianPosterior",
     "LaplacePosterior",
     "Posterior",
+    "SpikeLogits",
     "SpikeSlab",
     "SpikeSlabPosterior",
+    "clipped_log_of_rate",
     "draw",
     "log_of_rate",
     "logit_of_rate",

@@ -1,7 +1,7 @@
 """The spike-and-slab law and its posterior head (Tonolini et al., 2020)."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Generator, Size, Tensor, nn
@@ -12,7 +12,7 @@ from softspike.posterior.beliefs import LOG_LIMIT, Beliefs, Posterior
 from softspike.posterior.noise import draw, noise, place
 from softspike.schedule import Constant, Schedule, Time
 
-__all__ = ["SpikeSlab", "SpikeSlabPosterior", "log_of_rate", "logit_of_rate"]
+__all__ = ["SpikeLogits", "SpikeSlab", "SpikeSlabPosterior", "clipped_log_of_rate", "log_of_rate", "logit_of_rate"]
 
 
 class SpikeSlab(Distribution):
@@ -84,14 +84,30 @@ def _(law: SpikeSlab, noise: Tensor) -> Tensor:
     return value * (hard + (soft - soft.detach()))
 
 
-def logit_of_rate(raw: Tensor) -> Tensor:
+class SpikeLogits(NamedTuple):
+    """What the spike's head says."""
+
+    believed: Tensor  # logit γ, for the KL and whatever else asks for γ
+    drawn: Tensor  # the logit of the rate at which training draws non-zeros
+
+
+def logit_of_rate(raw: Tensor) -> SpikeLogits:
     """The head's output read as logit γ: P(active) = γ."""
-    return raw
+    return SpikeLogits(raw, raw)
 
 
-def log_of_rate(raw: Tensor) -> Tensor:
-    """As the published scripts, which feed log γ where logit γ belongs: P(active) = γ/(1 + γ)."""
-    return logsigmoid(raw)
+def log_of_rate(raw: Tensor) -> SpikeLogits:
+    """log γ fed where logit γ belongs: P(active) = γ/(1 + γ)."""
+    return SpikeLogits(raw, logsigmoid(raw))
+
+
+def clipped_log_of_rate(raw: Tensor) -> SpikeLogits:
+    """As the published scripts: log γ = −max(−raw, 0), γ held within [1e-6, 1 − 1e-6], and log γ fed as a logit.
+
+    Where raw > 0 the rate is 1 and neither the KL nor the draw moves the head.
+    """
+    log_rate = -torch.relu(-raw)
+    return SpikeLogits(torch.logit(log_rate.exp().clamp(1e-6, 1 - 1e-6)), log_rate)
 
 
 class SpikeSlabPosterior(Posterior):
@@ -106,7 +122,7 @@ class SpikeSlabPosterior(Posterior):
         n_components: int,
         warm_up: Schedule = Constant(1.0),
         temperature: Schedule = Constant(0.5),
-        read_spike: Callable[[Tensor], Tensor] = logit_of_rate,
+        read_spike: Callable[[Tensor], SpikeLogits] = logit_of_rate,
     ):
         super().__init__()
         self.location = nn.Linear(width, n_components)
@@ -120,8 +136,9 @@ class SpikeSlabPosterior(Posterior):
             (0.5 * self.log_variance(h).clamp(-LOG_LIMIT, LOG_LIMIT)).exp(),
             self.spike(h),
         )
+        logits = self.read_spike(raw)
         tau = self.temperature(step) if step is not None else self.temperature.final
-        settled = SpikeSlab(Normal(location, scale, validate_args=False), raw, tau, validate_args=False)
+        settled = SpikeSlab(Normal(location, scale, validate_args=False), logits.believed, tau, validate_args=False)
         omega = self.warm_up(step) if step is not None else 1.0
         slab = Normal(omega * location, omega * scale + (1 - omega) ** 0.5, validate_args=False)
-        return Beliefs(SpikeSlab(slab, self.read_spike(raw), tau, validate_args=False), settled)
+        return Beliefs(SpikeSlab(slab, logits.drawn, tau, validate_args=False), settled)

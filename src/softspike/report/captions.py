@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from softspike.report.figure import picture_shape
+from softspike.report.figure import picture_shape, save_png
 
 __all__ = ["save_captioned"]
 
@@ -38,4 +38,4 @@ def save_captioned(
         tile = Image.fromarray(pixels.squeeze() if pixels.ndim == 3 and pixels.shape[2] == 1 else pixels)
         page.paste(tile.resize((shape[1] * zoom, height), Image.Resampling.NEAREST).convert("RGB"), (left, top))
         draw.multiline_text((left, top + height + 2), caption, fill="black", font=font, spacing=1)
-    page.save(path)
+    save_png(path, page)

@@ -1,12 +1,15 @@
 """Pictures of dictionaries."""
 
+import io
 import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-__all__ = ["dictionary_order", "mosaic", "picture_shape", "plot_dictionary", "save_dictionary"]
+from softspike.disk import write_atomically
+
+__all__ = ["dictionary_order", "mosaic", "picture_shape", "plot_dictionary", "save_dictionary", "save_png"]
 
 
 def dictionary_order(components: np.ndarray, usage: np.ndarray | None = None) -> np.ndarray:
@@ -51,7 +54,14 @@ def save_dictionary(
     pixels = (255 * picture.clip(0, 1)).round().astype(np.uint8)
     zoom = max(1, 800 // max(pixels.shape[:2]))
     image = Image.fromarray(pixels)
-    image.resize((image.width * zoom, image.height * zoom), Image.Resampling.NEAREST).save(path)
+    save_png(path, image.resize((image.width * zoom, image.height * zoom), Image.Resampling.NEAREST))
+
+
+def save_png(path: Path, image: Any) -> None:
+    """A Pillow image as a file that appears whole; a link in its place is replaced, not followed."""
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    write_atomically(path, buffer.getvalue())
 
 
 def plot_dictionary(

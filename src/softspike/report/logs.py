@@ -2,6 +2,7 @@
 
 import csv
 import math
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from softspike.disk import open_own, refuse_link
 from softspike.generator import LinearGenerator
 from softspike.report.figure import mosaic, picture_shape
 from softspike.report.progress import components_of
@@ -72,7 +74,8 @@ class CsvFile:
     """metrics.csv: a header, then a row per logged step. A resumed run's earlier rows are written again."""
 
     def __init__(self, path: Path, earlier: Sequence[Mapping[str, Any]] = ()):
-        self._file = open(path, "w", newline="", encoding="utf-8")  # noqa: SIM115  (open as long as training runs)
+        own = open_own(path, os.O_WRONLY | os.O_TRUNC)
+        self._file = open(own, "w", newline="", encoding="utf-8")  # noqa: SIM115  (open as long as training runs)
         self._writer: csv.DictWriter[str] | None = None
         for line in earlier:
             self.write(line)
@@ -94,6 +97,7 @@ class TensorBoard:
     """Event files: scalars grouped as loss/…, code/…, rate/…, and a picture of the dictionary at each checkpoint."""
 
     def __init__(self, folder: Path, image_shape: tuple[int, ...] | None = None, start: int = 0):
+        refuse_link(folder, "a folder of the run's own")
         self._writer = _summary_writer()(str(folder), purge_step=start + 1 if start else None)
         self._shape = image_shape
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from softspike.report.figure import picture_shape
+from softspike.report.figure import picture_shape, save_png
 
 __all__ = ["contrast", "grid", "save_grid"]
 
@@ -36,4 +36,4 @@ def save_grid(path: Path, rows: Sequence[np.ndarray], image_shape: tuple[int, ..
     pixels = (255 * grid(rows, image_shape)).round().astype(np.uint8)
     zoom = max(1, 900 // max(pixels.shape[:2]))
     image = Image.fromarray(pixels)
-    image.resize((image.width * zoom, image.height * zoom), Image.Resampling.NEAREST).save(path)
+    save_png(path, image.resize((image.width * zoom, image.height * zoom), Image.Resampling.NEAREST))

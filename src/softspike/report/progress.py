@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from softspike.train import Observer, Progress
+from softspike.visible import visible
 
 __all__ = ["PlainLines", "ProgressBar", "components_of", "decoding_shown", "progress_shown", "stages_shown"]
 
@@ -123,7 +124,7 @@ class StageLines:
 
     def begin(self, stage: str) -> None:
         self.end()
-        self._stage, self._begun = stage, time.monotonic()
+        self._stage, self._begun = visible(stage), time.monotonic()
 
     def end(self) -> None:
         if self._stage:
@@ -150,7 +151,7 @@ def stages_shown(total: int) -> Iterator[Callable[[str], None]]:
         task = bar.add_task("", total=total + 1)
 
         def told(stage: str) -> None:
-            bar.update(task, advance=1, description=stage)
+            bar.update(task, advance=1, description=visible(stage))
 
         yield told
 

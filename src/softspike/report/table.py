@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from softspike.metric import Baselines, Summary
 from softspike.metric.sampled import Sampled
+from softspike.visible import visible
 
 __all__ = ["Line", "print_grid", "print_table", "sampled_lines", "summary_lines"]
 
@@ -13,9 +14,10 @@ Line = tuple[str, str, str]  # what, value, what to compare it with
 
 def print_table(title: str, lines: Iterable[Line]) -> None:
     """Standard output only: a framed table for people, tab-free lines for programs."""
+    title, shown = visible(title), [tuple(map(visible, line)) for line in lines]
     if not sys.stdout.isatty():
         print(title)
-        for name, value, note in lines:
+        for name, value, note in shown:
             print(f"  {name}: {value}" + (f"  ({note})" if note else ""))
         return
     from rich.console import Console
@@ -26,7 +28,7 @@ def print_table(title: str, lines: Iterable[Line]) -> None:
     table.add_column(style="bold")
     table.add_column(justify="right")
     table.add_column(style="dim")
-    for line in lines:
+    for line in shown:
         table.add_row(*map(Text, line))  # as text: a folder's name may look like markup
     Console().print(table)
 
@@ -54,6 +56,7 @@ def summary_lines(summary: Summary, target: float | None, rivals: Baselines | No
 
 def print_grid(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Several things with the same figures, a row each: a table for people, aligned columns for programs."""
+    rows = [list(map(visible, row)) for row in rows]
     if not sys.stdout.isatty():
         widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
         for row in (columns, *rows):

@@ -50,7 +50,7 @@ class Measured:
 
 def _at(figures: Any, path: str) -> Any:
     for name in path.split("."):
-        figures = None if figures is None else figures[name]
+        figures = None if figures is None else figures.get(name)
     return figures
 
 

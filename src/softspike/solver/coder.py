@@ -14,6 +14,7 @@ __all__ = ["FistaCoder"]
 class FistaCoder(Coder):
     """z = argmin ½‖x − Az‖² + ω(step)·λ‖z‖₁; the loss for A is that of every other coder, at fixed z."""
 
+    asks_host = True
     generator: LinearGenerator
     penalty: Tensor  # λ
 

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from softspike.solver.bound import largest_eigenvalue
 from softspike.solver.gap import LassoResult, column, lasso_gap
+from softspike.solver.given import check_given
 from softspike.threshold.functions import soft_threshold
 
 __all__ = ["fista"]
@@ -27,6 +28,7 @@ def fista(
     The penalty is a number or one per sample, (B,) or (B, 1). Steps of 1/L on the Gram matrix, momentum restarted
     where it points uphill; finished samples leave the batch. `lasso` solves the same problem several times faster.
     """
+    check_given(x, atoms)
     gram, correlation, level = atoms.T @ atoms, x @ atoms, column(penalty, x)
     step = 1 / largest_eigenvalue(atoms)
     codes = torch.zeros_like(correlation) if start is None else start.clone()

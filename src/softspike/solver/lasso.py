@@ -6,6 +6,7 @@ from torch import Tensor
 from softspike.kernels.compiled import available
 from softspike.solver.fista import fista
 from softspike.solver.gap import LassoResult, column
+from softspike.solver.given import check_given
 from softspike.solver.lasso_compiled import coordinate_descent
 from softspike.solver.proximal import proximal
 from softspike.solver.signals import Answer, Atoms, Signals
@@ -39,6 +40,7 @@ def lasso(
     narrow dictionaries are descended over whole, wide ones on working sets. Such steps carry no guarantee, the gap
     does: samples that have not reached it after half of the iterations, or 500, are given to FISTA.
     """
+    check_given(x, atoms)
     level = column(penalty, x)
     if not bool((level > 0).all()):
         raise ValueError(f"the penalty is {float(level.min()):g} at its smallest, expected numbers > 0")

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from softspike.solver.given import check_given
 from softspike.solver.omp_plain import Pursuit
 from softspike.solver.pursuit import pursue
 from softspike.solver.scale import unit_and_norm
@@ -19,6 +20,7 @@ def omp(x: Tensor, atoms: Tensor, n_active: int | None = None, tolerance: Tensor
     Each round adds the atom with the largest |aᵢᵀr|/‖aᵢ‖ and refits all chosen atoms by least squares.
     A sample stops at `n_active` atoms or when ‖r‖² ≤ tolerance, whichever comes first, or when no atom can lower ‖r‖².
     """
+    check_given(x, atoms)
     if n_active is None and tolerance is None:
         raise ValueError("omp needs n_active (a count), tolerance (on ‖r‖²), or both")
     if n_active is not None and n_active < 0:
@@ -50,6 +52,7 @@ def omp_at_mean_count(x: Tensor, atoms: Tensor, mean_active: float) -> Tensor:
     a second one down to that bound holds the answer; a third stops where it says. No sample takes more than
     8·mean_active + 8 atoms.
     """
+    check_given(x, atoms)
     unit, norms = unit_and_norm(atoms, dim=0)
     energies = _pursue_to_mean_count(x, unit, mean_active).energies
     taken = (energies > _energy_of_rank(energies, int(mean_active * len(x)))).sum(-1)
@@ -63,6 +66,7 @@ def omp_residuals(x: Tensor, atoms: Tensor, mean_counts: Sequence[float]) -> Ten
     What a sample takes at a small count it also takes, in the same order, at a larger one; and in the orthonormal basis
     of a pursuit ‖r‖² = ‖x‖² − Σ projection² over what was taken. The limit per sample is that of the largest count.
     """
+    check_given(x, atoms)
     pursuit = _pursue_to_mean_count(x, unit_and_norm(atoms, dim=0)[0], max(mean_counts))
     energy, gains = x.double().square().sum(-1), pursuit.projections.double().square()
     left = []

@@ -120,6 +120,8 @@ def _gram(chosen: Tensor, atoms: Atoms) -> Tensor:
 
 def _slope(signals: Signals, atoms: Atoms, work: Working) -> Tensor:
     """Aᵀ(x − Az). A weighted sum of a few rows is what embedding_bag computes without copying them."""
+    if not work.atoms.shape[1]:  # all codes are zero, and it knows no empty bags of one length
+        return signals.correlation
     table = atoms.rows if atoms.gram is None else atoms.gram
     image = embedding_bag(work.atoms, table, per_sample_weights=work.codes, mode="sum")
     return (signals.x - image) @ atoms.columns if atoms.gram is None else signals.correlation - image

@@ -49,4 +49,3 @@ class TrackedLevel(Level):
         self.price.lerp_(fair, 0.5 if step < 20 else 0.05)
         move = -0.3 * (self.count - self.target) / (self.slope * self.value)
         self.value *= move.clamp(-0.1, 0.1).exp()
-        self.value.grad = None

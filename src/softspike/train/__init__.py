@@ -7,7 +7,7 @@ from softspike.train.loop import Diverged, Observer, Progress, train
 from softspike.train.order import batch_rows, step_flips, step_random
 from softspike.train.precision import BFloat16, Float16, FullPrecision, Precision, automatic_precision
 from softspike.train.recipe import GroupRecipe, Recipe
-from softspike.train.recovery import Recovered, Recovery, Rollback, train_recovering
+from softspike.train.recovery import Recovered, Recovery, Rollback, check_end, train_recovering
 from softspike.train.replicas import Engine, train_in_turn, train_replicas
 from softspike.train.state import pack, unpack
 from softspike.train.team import Alone, Processes, Team
@@ -37,6 +37,7 @@ __all__ = [
     "Team",
     "automatic_precision",
     "batch_rows",
+    "check_end",
     "pack",
     "step_flips",
     "step_random",

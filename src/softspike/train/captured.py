@@ -1,41 +1,55 @@
 """A training step as one launch: on a GPU the host no longer sets the pace."""
 
 import warnings
+from typing import Protocol
 
 import torch
 from torch import Generator, Tensor
+from torch.optim import Optimizer
 
-from softspike.coder import Loss
+from softspike.coder import Loss, Trainable
+from softspike.schedule import Time
 from softspike.train.order import step_seed
-from softspike.train.precision import Float16
-from softspike.train.step import Step
-from softspike.train.team import Alone
+from softspike.train.recipe import Recipe
 
-__all__ = ["CapturedStep", "capturable"]
+__all__ = ["WORTH", "CapturedStep", "Recordable", "capturable"]
 
 _WARM_UP = 3  # steps launched one kernel at a time: libraries choose algorithms and optimisers make their state
+WORTH = 50  # steps, for fewer of which recording takes longer than it saves
 
 
-def capturable(step: Step) -> bool:
-    """Whether the step can be one launch: on one GPU, and in a precision that never asks the host."""
+class Recordable(Protocol):
+    """A step in two parts: what the host decides, and what then happens on the device."""
+
+    coder: Trainable
+    optimizer: Optimizer
+    recipe: Recipe
+    seed: int
+    device: torch.device
+
+    def descend(self, x: Tensor, time: Time, random: Generator) -> Loss: ...
+
+
+def capturable(step: Recordable, n_steps: int) -> bool:
+    """Whether so many steps can be one launch each, and gain by it: on a GPU, and nothing in them asks the host."""
     optimizers = (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW)
     return (
-        step.device.type == "cuda"
-        and isinstance(step.team, Alone)
-        and not isinstance(step.precision, Float16)
+        n_steps >= WORTH
+        and step.device.type == "cuda"
+        and not step.coder.asks_host
         and type(step.optimizer) in optimizers
     )
 
 
 class CapturedStep:
-    """The same step as `Step`, recorded once as a CUDA graph and replayed.
+    """The same step, recorded once as a CUDA graph and replayed.
 
     What changes from step to step is read from the device: the batch, the time, the learning rates, and the seed of the
     random numbers, so that replayed steps draw what single ones would. Where recording fails, a warning says why and
     steps go on one kernel at a time.
     """
 
-    def __init__(self, step: Step):
+    def __init__(self, step: Recordable):
         self.step, self.done = step, 0
         self.graph: torch.cuda.CUDAGraph | None = None
         self.given_up = False
@@ -44,6 +58,11 @@ class CapturedStep:
         for group in step.optimizer.param_groups:
             group["lr"] = torch.tensor(float(group["lr"]), device=step.device)
             group |= {"fused": True, "foreach": False}  # one kernel for all, which reads its rate from the device
+            if "capturable" in group:  # Adam's word for it
+                group["capturable"] = True
+        for slots in step.optimizer.state.values():  # of a run that goes on: such a kernel counts on the device, too
+            if "step" in slots:
+                slots["step"] = slots["step"].to(step.device, torch.float32)
 
     def __call__(self, x: Tensor, number: int) -> Loss:
         self._prepare(x, number)

@@ -37,6 +37,7 @@ def direct(one: Step) -> bool:
         and isinstance(one.team, Alone)
         and type(one.precision) is FullPrecision
         and one.device.type == "cpu"
+        and not one.steered
         and all(parameter.requires_grad for parameter in coder.parameters())
         and worth(coder.objective.n_samples, one.recipe.batch_size, coder.generator.n_components)
         and _known(coder)

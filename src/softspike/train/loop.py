@@ -67,18 +67,19 @@ def train(
     stop: Callable[[], bool] = lambda: False,
     precision: Precision = FullPrecision(),
     team: Team = Alone(),
-    captured: bool = False,
+    captured: bool = True,
 ) -> Optimizer:
     """Run steps start … n_steps. The same coder, rows, recipe and seed give the same weights, bit for bit, on a CPU.
 
-    `stop` is asked after every step; where it says yes, the step is saved and `Interrupted` raised. With `captured`,
-    steps on a GPU are recorded once and replayed (`CapturedStep`), where they can be.
+    `stop` is asked after every step; where it says yes, the step is saved and `Interrupted` raised. Steps on a GPU
+    are recorded once and replayed (`CapturedStep`), where they can be and unless `captured` is False.
     """
     device = torch.device(device)
     optimizer = optimizer if optimizer is not None else recipe.build(coder.parameter_groups())
     one = Step(coder, optimizer, recipe, seed, device, precision, team)
     kept = [*coder.buffers(), *(parameter.data for parameter in one.steered)]
-    take = CapturedStep(one) if captured and capturable(one) else DirectStep(one) if direct(one) else one
+    recorded = captured and not one.asks_host and capturable(one, recipe.n_steps - start)
+    take = CapturedStep(one) if recorded else DirectStep(one) if direct(one) else one
     unchecked: list[Tensor] = []  # losses since the last check, left on the device
     with team.joined(coder), _training(coder, device):
         for step in range(start, recipe.n_steps):

@@ -7,10 +7,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from softspike.coder import Coder
 from softspike.train.loop import Diverged, Progress
 from softspike.train.recipe import Recipe
 
-__all__ = ["Recovered", "Recovery", "Rollback", "train_recovering"]
+__all__ = ["Recovered", "Recovery", "Rollback", "check_end", "train_recovering"]
 
 TRIES, FACTOR = 3, 0.25
 # Standardised data has a variance of 1 per feature, which the code 0 leaves. Where codes are no worse than that, a
@@ -35,6 +36,7 @@ class Rollback(NamedTuple):
 class Recovery:
     """An observer that keeps the last good state, and notices a misfit that has risen and does not come down again.
 
+    `newest` is the last (step, tensors) that was worth keeping; `step` and `tensors` are those that it goes back to.
     `take` gives the whole state as named tensors, `put` puts it back; `start` is the state that training begins with,
     fresh or from a checkpoint. What it knows itself travels in the state, so a run that was killed after it had gone
     back ends in the same bits as one that was not.
@@ -47,7 +49,7 @@ class Recovery:
         self.take, self.put = take, put
         self.tries = 0 if start is None else int(start.get("recovery.tries", 0))
         self._misfits = _history(start or {})
-        self.step, self.tensors = step, self._state()
+        self.step, self.tensors = self.newest = step, self._state()
 
     def logged(self, progress: Progress) -> None:
         self._misfits = [*self._misfits, float(progress.loss.misfit)][-_IN_A_ROW:]
@@ -57,7 +59,9 @@ class Recovery:
 
     def saved(self, progress: Progress) -> None:
         if float(progress.loss.misfit) <= _ABSURD:
-            self.step, self.tensors = progress.step, self._state()
+            self.newest = progress.step, self._state()
+            if progress.step < progress.n_steps:  # the end may yet be found wanting, and then it goes back from there
+                self.step, self.tensors = self.newest
 
     def go_back(self, error: Diverged) -> Rollback:
         """To the last good state; the error itself where that has been tried often enough."""
@@ -93,6 +97,17 @@ def train_recovering(
             rollback = recovery.go_back(error)
             told(rollback)
             warnings.warn(_sentence(rollback), Recovered, stacklevel=2)
+
+
+@torch.no_grad()
+def check_end(coder: Coder, x: Tensor, step: int) -> None:
+    """Raise Diverged where the codes of x, rows that training never saw, leave ten times the error of the code 0.
+
+    A short run may be lost from its first look on, before there are enough of them to say that the error rose.
+    """
+    left, zero = float((x - coder.generator(coder.code(x))).square().mean()), float(x.square().mean())
+    if not left <= _ABSURD * max(zero, 1.0):
+        raise Diverged(step, f"the reconstruction error ended at {left:.3g} per feature, where zeros leave {zero:.3g}")
 
 
 def _sentence(rollback: Rollback) -> str:

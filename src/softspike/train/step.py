@@ -10,9 +10,9 @@ from torch.optim import Optimizer
 from softspike.coder import Loss, Trainable
 from softspike.schedule import Time
 from softspike.train.order import step_random
-from softspike.train.precision import Precision
+from softspike.train.precision import Float16, Precision
 from softspike.train.recipe import Recipe
-from softspike.train.team import Team
+from softspike.train.team import Alone, Team
 
 __all__ = ["Step"]
 
@@ -37,11 +37,17 @@ class Step:
         self.recipe.set_rates(self.optimizer, step)
         return self.descend(x, step, step_random(self.seed, step, self.device, self.team.rank))
 
+    @property
+    def asks_host(self) -> bool:
+        """Whether something besides the coder does: other processes, or a loss that is scaled."""
+        return not isinstance(self.team, Alone) or isinstance(self.precision, Float16)
+
     def descend(self, x: Tensor, time: Time, random: Generator) -> Loss:
         """All that happens on the device; the time may be a number there."""
         with self.precision.lowered(self.device):
             loss = self.coder.loss(x, time, random)
-        self.optimizer.zero_grad(set_to_none=True)
+        for parameter in (*self.parameters, *self.steered):
+            parameter.grad = None
         self.precision.backward(loss.total)
         self.team.average_gradients(self.coder.parameters())
         self.precision.unscale(self.optimizer, self.steered)

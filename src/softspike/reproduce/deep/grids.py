@@ -1,4 +1,4 @@
-"""The tables of the deep study, and the sentences that follow from them."""
+"""The tables of the deep study."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -10,10 +10,9 @@ from softspike.reproduce.deep.rows import Records, methods_in
 from softspike.reproduce.deep.setting import DeepSetting
 from softspike.reproduce.rows import off_by, short
 
-__all__ = ["dimension_grid", "findings", "measures_grid", "share_grid"]
+__all__ = ["dimension_grid", "measures_grid", "share_grid"]
 
 _ERROR = "error.best"
-_TOLERANCE = 0.05
 
 
 def dimension_grid(setting: DeepSetting, records: Records) -> Grid:
@@ -86,51 +85,3 @@ def measures_grid(records: Records) -> Grid:
         "share of components with KL, or |z|, of at most 0.01 on 95 % of the inputs."
     ]
     return Grid("All measures", ["method", "d", "asked for", *_MEASURES], rows, notes)
-
-
-def findings(setting: DeepSetting, records: Records) -> list[str]:
-    """What the errors say about the paper's, in sentences; a quick run says nothing."""
-    if setting.quick:
-        return []
-    found = [_within(setting, records), *(_trend(setting, records, method) for method in methods_in(records))]
-    if records.diverged:
-        names = sorted({f"{r['cell']['method']} d = {r['cell']['n_components']}" for r in records.diverged})
-        found.append(f"Diverged: {', '.join(names)}.")
-    return [sentence for sentence in found if sentence]
-
-
-def _within(setting: DeepSetting, records: Records) -> str:
-    """How many cells come within 5 % of the paper or better."""
-    good, misses = 0, []
-    for method, points in BY_DIMENSION[setting.name].items():
-        for d, theirs in points.items():
-            ours = records.value(method, d, setting.share, _ERROR)
-            if ours is None:
-                continue
-            if ours <= theirs * (1 + _TOLERANCE):
-                good += 1
-            else:
-                misses.append(
-                    f"{METHODS[method]} d = {d} ({short(ours)} against {short(theirs)}, {off_by(ours, theirs)})"
-                )
-    if not good and not misses:
-        return ""
-    said = f"The error is within 5 % of the paper's or below it in {good} of {good + len(misses)} cells over dimensions"
-    return said + (f"; misses: {', '.join(misses)}." if misses else ".")
-
-
-def _trend(setting: DeepSetting, records: Records, method: str) -> str:
-    """Whether a method gains from dimension, from the smallest measured to the largest."""
-    values = {d: records.value(method, d, setting.share, _ERROR) for d in setting.dimensions}
-    known = {d: value for d, value in values.items() if value is not None}
-    if len(known) < 2:
-        return ""
-    (low, first), (high, last) = min(known.items()), max(known.items())
-    verb = "falls" if last < first else "rises"
-    said = f"{METHODS[method]}: the error {verb} by {abs(last / first - 1):.1%} from d = {low} to d = {high}"
-    theirs = BY_DIMENSION[setting.name].get(method, {})
-    if low in theirs and high in theirs:
-        change = theirs[high] / theirs[low] - 1
-        said += f" (the paper: {'falls' if change < 0 else 'rises'} by {abs(change):.1%})"
-    best = min(known, key=lambda d: known[d])
-    return said + f"; least at d = {best}."

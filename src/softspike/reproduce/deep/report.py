@@ -11,7 +11,8 @@ from softspike.report.grid import Grid, markdown, print_grid
 from softspike.reproduce.cell import VARIANTS
 from softspike.reproduce.deep.cell import METHODS
 from softspike.reproduce.deep.figures import attribute_order, draw_curves, draw_learned
-from softspike.reproduce.deep.grids import dimension_grid, findings, measures_grid, share_grid
+from softspike.reproduce.deep.findings import findings
+from softspike.reproduce.deep.grids import dimension_grid, measures_grid, share_grid
 from softspike.reproduce.deep.rows import Records, conventions_in
 from softspike.reproduce.deep.setting import SETTINGS, DeepSetting
 from softspike.reproduce.deep.store import DeepStore
@@ -54,7 +55,9 @@ def write_deep_page(folders: Sequence[Path], page: Path) -> None:
     for path in folders:
         store = DeepStore(path)
         setting = _setting(store)
-        parts.append(f"## {setting.title}\n\n{_part(store, page.parent, f'{page.stem}-{setting.name}')}")
+        epochs = store.config()["epochs"]
+        stem = f"{page.stem}-{setting.name}-{epochs}"
+        parts.append(f"## {setting.title}, {epochs} epochs\n\n{_part(store, page.parent, stem)}")
     write_atomically(page, "\n".join(parts).encode())
     print(f"wrote {page}")
 
@@ -117,7 +120,7 @@ def _learned(store: DeepStore, setting: DeepSetting, conventions: str, folder: P
         "samples": f"Images from the prior alone, in the same order: {rows}.",
         "dictionaries": "Least-squares dictionaries estimated from codes, three rows for each model in the same order: "
         "the strongest atoms, then atoms from evenly further down.",
-        "traversals": "Three components of each model led from −3 to 3 standard deviations, those that tell an "
+        "traversals": "Three components of each model led from −3 to 3 of their spread, those that tell an "
         "attribute best; each row one component.",
         "attributes": "The estimated atom of the component that goes with each of the twelve best-told attributes, one "
         "row for each model; light is more of it where the attribute holds.",

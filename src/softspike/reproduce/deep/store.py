@@ -3,6 +3,7 @@
 import fcntl
 import io
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from softspike.disk import open_own
 from softspike.run import RunError, RunFolder, read_tensors, write_atomically, write_tensors
 
 __all__ = ["DeepStore"]
@@ -46,7 +48,7 @@ class DeepStore:
     @contextmanager
     def claimed(self, cell: str) -> Iterator[bool]:
         """Whether this process may work on the cell: it is not finished, and no other process is at it."""
-        with open(self.path / "models" / f".{cell}.lock", "w") as lock:
+        with open(open_own(self.path / "models" / f".{cell}.lock", os.O_RDWR), "r+b") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:

@@ -12,7 +12,14 @@ from softspike.kernels.sampling import Law
 from softspike.kernels.settings import Settings
 from softspike.model import VariationalCoder
 from softspike.objective import BestOf, MeanOf
-from softspike.posterior import GaussianPosterior, LaplacePosterior, SpikeSlabPosterior, log_of_rate
+from softspike.posterior import (
+    GaussianPosterior,
+    LaplacePosterior,
+    SpikeSlabPosterior,
+    clipped_log_of_rate,
+    log_of_rate,
+    logit_of_rate,
+)
 from softspike.prior import LaplacePrior, NormalPrior, SpikeSlabPrior
 from softspike.schedule import Constant, Schedule
 from softspike.threshold import SLOPES, FixedLevel, GammaLevel, ShiftedSoft
@@ -37,6 +44,9 @@ class Reading:
     dictionary: Dictionary
     warm_up: Schedule
     temperature: Schedule
+
+
+_READINGS: list[object] = [logit_of_rate, log_of_rate, clipped_log_of_rate]  # numbered as in `Settings`
 
 
 def read(coder: Coder) -> Reading:
@@ -91,7 +101,9 @@ def _settings(coder: VariationalCoder) -> Settings:
     numbers: dict[str, float] = {}
     if isinstance(prior, SpikeSlabPrior):
         numbers["prior_logit"] = float(prior.logit)
-        numbers["reads_log"] = float(getattr(coder.posterior, "read_spike", None) is log_of_rate)
+        read = getattr(coder.posterior, "read_spike", None)
+        must(read in _READINGS, f"a known reading of the spike's head, not {read}")
+        numbers["reading"] = float(_READINGS.index(read))
     if threshold is not None:
         must(type(threshold.gradient) in SLOPES, f"a known gradient, not {type(threshold.gradient).__name__}")
         numbers["location_slope"], numbers["silent_slope"] = SLOPES[type(threshold.gradient)]
