@@ -11,6 +11,7 @@ from softspike.data import TensorRows
 from softspike.encoder import LinearEncoder
 from softspike.generator import Dictionary, Generator
 from softspike.kernels.counter import BASE, laplace_noise, normal_noise, philox, standard_gamma, unit
+from softspike.kernels.cpu import threads
 from softspike.kernels.cpu.winner import winner_of
 from softspike.methods.published import PUBLISHED, SCRIPTS, Study, build_published
 from softspike.model import VariationalCoder
@@ -160,6 +161,15 @@ def test_threads_do_not_change_a_bit():
     finally:
         torch.set_num_threads(before)
     assert all(torch.equal(result, results[0]) for result in results)
+
+
+def test_without_torchs_threads_one_does_it(monkeypatch):
+    """Where the OpenMP runtime of torch cannot be reached."""
+    coder, x = build("laplace", 16, 48), torch.randn(31, 16)
+    usual = best_terms(coder.evidence(x, 0), 9, torch.Generator().manual_seed(1))
+    monkeypatch.setattr(threads, "_FORK", None)
+    alone = best_terms(coder.evidence(x, 0), 9, torch.Generator().manual_seed(1))
+    assert torch.equal(alone.loss, usual.loss)
 
 
 def test_numbers_that_are_none_reach_the_loss():
