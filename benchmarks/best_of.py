@@ -1,10 +1,13 @@
 """Training steps with the best of J samples on a CPU: the winner's gradient only, against all J differentiated.
 
-    python -m benchmarks.best_of [--threads 2]
+    python -m benchmarks.best_of [--threads 2] [--repeats 7]
 
-The paper's model: batches of 100, D = d = 256, MLP encoder, thresholded Laplacian, published recipe. Both variants take
-turns in one process, so that what else the machine does hits both; memory is what a step adds to a fresh process.
-"At best" is what the gain would be if drawing and scoring cost nothing: a step with one sample in the winner's place.
+The paper's model: batches of 100, D = d = 256, thresholded Laplacian once it is warm, published recipe; with its MLP
+encoder, and with the linear and the unrolled one; and with Gamma levels. All variants take turns in one process, so
+that what else the machine does hits each. All J are differentiated in two ways: by a bare loop of torch's layers,
+autograd and SGD, and by `BestOfPlain` in our own loop, with our encoder and optimiser. "At best" is the gain over the
+bare loop of a step by autograd with one sample in place of the winner of J: what drawing and scoring for nothing would
+give. Memory is what training adds to a process that has loaded everything.
 """
 
 import argparse
@@ -12,61 +15,110 @@ import resource
 import statistics
 import threading
 import time
-from itertools import pairwise
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor, nn
+from torch.optim import SGD
 
 from softspike.data import TensorRows
+from softspike.encoder import Encoder, LinearEncoder, MLPEncoder, UnrolledEncoder
+from softspike.layers import affine_relu_plainly
 from softspike.methods.published import PUBLISHED, SCRIPTS, Study, build_published
+from softspike.model import VariationalCoder
 from softspike.objective import BestOf, BestOfPlain, Objective
-from softspike.train import train_in_turn
+from softspike.posterior import LaplacePosterior
+from softspike.schedule import Constant
+from softspike.train import Recipe, train_in_turn
 
-ROWS = 1000
+ROWS, WIDTH, SETTLING = 1000, 256, 100  # steps before the first that is timed: by then a tenth of the codes is active
+Run = Callable[[], None]
 
 
-def stepper(objective: Objective, n_steps: int):
-    """A function that runs so many training steps of a new model."""
-    coder, _ = build_published(PUBLISHED["thresholded-laplacian"], Study(), SCRIPTS, objective)
-    recipe = build_published(PUBLISHED["thresholded-laplacian"], Study(n_steps=n_steps), SCRIPTS, objective).recipe
-    rows = TensorRows(torch.randn(ROWS, 256))
-    return lambda: train_in_turn([coder], rows, recipe, seeds=[0])
+class BareMLP(Encoder):
+    """The perceptron as torch's layers, one after the other."""
+
+    def __init__(self, encoder: nn.Module):
+        super().__init__()
+        self.layers, self.width = encoder.layers, encoder.width
+
+    def forward(self, x: Tensor) -> Tensor:
+        return affine_relu_plainly(x, [layer for layer in self.layers if isinstance(layer, nn.Linear)])
+
+
+def built(objective: Objective, model: str) -> VariationalCoder:
+    method = "thresholded-laplacian-gamma" if model == "gamma" else "thresholded-laplacian"
+    coder: Any = build_published(PUBLISHED[method], Study(), SCRIPTS, objective).coder
+    if model == "linear":
+        coder.encoder = LinearEncoder(WIDTH)
+    elif model == "unrolled":
+        coder.encoder = UnrolledEncoder(coder.generator, coder.threshold.level, n_steps=4, rate=0.2)
+    if model in ("linear", "unrolled"):
+        coder.posterior = LaplacePosterior(WIDTH, WIDTH)
+    coder.posterior.warm_up = Constant(1.0)
+    return coder
+
+
+def stepper(objective: Objective, n_steps: int, model: str = "mlp", bare: bool = False) -> Run:
+    """A function that runs so many training steps of one model, which has settled."""
+    coder = built(objective, model)
+    if bare and isinstance(coder.encoder, MLPEncoder):
+        coder.encoder = BareMLP(coder.encoder)
+
+    def recipe(n: int) -> Recipe:
+        made = build_published(PUBLISHED["thresholded-laplacian"], Study(n_steps=n), SCRIPTS, objective).recipe
+        return replace(made, optimizer=partial(SGD, fused=False)) if bare else made
+
+    rows, short = TensorRows(torch.randn(ROWS, WIDTH)), recipe(n_steps)
+    train_in_turn([coder], rows, recipe(SETTLING), seeds=[0])
+    return lambda: train_in_turn([coder], rows, short, seeds=[0]) and None
 
 
 class Gain(NamedTuple):
-    """How many times faster than differentiating all J: medians of paired runs."""
+    """How many times faster our step is than differentiating all J: medians of paired runs, and their range."""
 
-    wall: float
-    spread: float
-    worked: float  # in processor time
-    at_best: float  # in processor time, if J samples cost what one does
+    wall: float  # than the bare loop
+    least: float
+    most: float
+    ours: float  # than BestOfPlain in our loop
+    worked: float  # than the bare loop, in processor time
+    at_best: float
 
 
-def ratio(n_samples: int, repeats: int, n_steps: int = 5) -> Gain:
+def ratio(n_samples: int, repeats: int, model: str = "mlp", n_steps: int = 20) -> Gain:
     """The gain of the winner-only step."""
-    runs = [stepper(objective, n_steps) for objective in (BestOfPlain(n_samples), BestOf(n_samples), BestOf(1))]
-    for run in runs:
-        run()
-    wall, worked = [], []
+    plain, best = BestOfPlain(n_samples), BestOf(n_samples)
+    runs = [
+        stepper(plain, n_steps, model, bare=True), stepper(plain, n_steps, model),
+        stepper(best, n_steps, model), stepper(BestOf(1), n_steps, model),
+    ]  # fmt: skip
+    rounds = []
     for _ in range(repeats):
-        times = [(time.perf_counter(), time.process_time())]
-        for run in runs:
-            run()
-            times.append((time.perf_counter(), time.process_time()))
-        plain, winner, single = ([end - begun for begun, end in zip(a, b, strict=True)] for a, b in pairwise(times))
-        wall.append(plain[0] / winner[0])
-        worked.append((plain[1] / winner[1], plain[1] / single[1]))
-    ours, at_best = (statistics.median(column) for column in zip(*worked, strict=True))
-    return Gain(statistics.median(wall), max(wall) - min(wall), ours, at_best)
+        walls, works = zip(*(timed(run) for run in runs), strict=True)
+        bare, plainly, winner, single = walls
+        rounds.append((bare / winner, plainly / winner, works[0] / works[2], bare / single))
+    wall, ours, worked, at_best = (statistics.median(column) for column in zip(*rounds, strict=True))
+    every = [row[0] for row in rounds]
+    return Gain(wall, min(every), max(every), ours, worked, at_best)
+
+
+def timed(run: Run) -> tuple[float, float]:
+    """Seconds on the clock, and of the processors."""
+    begun = time.perf_counter(), time.process_time()
+    run()
+    return time.perf_counter() - begun[0], time.process_time() - begun[1]
 
 
 def peak(job: tuple[type, int]) -> float:
     """MB that training with this objective adds to a process at its largest, looked at every millisecond."""
     objective, n_samples = job
     torch.set_num_threads(1)
-    run = stepper(objective(n_samples), 5)
+    stepper(BestOf(4), 5)  # loads what is loaded once
     before, seen, done = resident(), [0.0], threading.Event()
 
     def watch() -> None:
@@ -75,7 +127,7 @@ def peak(job: tuple[type, int]) -> float:
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    run()
+    stepper(objective(n_samples), 5)()
     done.set()
     watcher.join()
     return max(seen) - before
@@ -90,16 +142,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--samples", type=int, nargs="*", default=[1, 5, 20, 100])
+    parser.add_argument("--models", nargs="*", default=["mlp", "linear", "unrolled", "gamma"])
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    heads = f"{'J':>4} {'times faster':>13} {'spread':>7} {'less CPU':>9} {'at best':>8}"
+    heads = f"{'model':>8} {'J':>4} {'times faster':>13} {'range':>11} {'our loop':>9} {'less CPU':>9} {'at best':>8}"
     print(f"{heads} {'MB, winner only':>16} {'MB, all J':>10}")
-    for n_samples in (1, 5, 20, 100):
-        gain = ratio(n_samples, options.repeats)
-        with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
-            ours, plain = pool.map(peak, [(BestOf, n_samples), (BestOfPlain, n_samples)], chunksize=1)
-        figures = f"{n_samples:4d} {gain.wall:13.2f} {gain.spread:7.2f} {gain.worked:9.2f} {gain.at_best:8.2f}"
-        print(f"{figures} {ours:16.0f} {plain:10.0f}", flush=True)
+    for model in options.models:
+        for n_samples in options.samples if model == "mlp" else [20]:
+            gain = ratio(n_samples, options.repeats, model)
+            with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
+                ours, plain = pool.map(peak, [(BestOf, n_samples), (BestOfPlain, n_samples)], chunksize=1)
+            spread = f"{gain.least:.2f}–{gain.most:.2f}"
+            figures = f"{model:>8} {n_samples:4d} {gain.wall:13.2f} {spread:>11} {gain.ours:9.2f} {gain.worked:9.2f}"
+            print(f"{figures} {gain.at_best:8.2f} {ours:16.0f} {plain:10.0f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,9 @@ from benchmarks.deep_bare import Bare, NetSetting, copy_weights
 from softspike.data.device import DevicePixels
 from softspike.methods import ConvNetworks, Plan, build, method_named
 from softspike.report.table import print_table
+from softspike.reproduce.provenance import provenance
 from softspike.train import BFloat16, FullPrecision, Precision, batch_rows, step_random, train
+from softspike.train.captured import WORTH
 
 NETS = {
     "fashion-mnist": NetSetting("fashion-mnist", (28, 28, 1), 256, 20, 1e-2, target_ms=5.0),
@@ -36,7 +38,10 @@ class Sides(NamedTuple):
     straightforward: Turn
 
 
-def sides(setting: NetSetting, batch: int, device: torch.device, precision: Precision, n_images: int = 4096) -> Sides:
+def sides(
+    setting: NetSetting, batch: int, device: torch.device, precision: Precision, n_images: int = 4096,
+    captured: bool = True,
+) -> Sides:  # fmt: skip
     """Both loops from the same weights, on the same images."""
     size, _, channels = setting.image_shape
     plan = Plan(
@@ -55,7 +60,9 @@ def sides(setting: NetSetting, batch: int, device: torch.device, precision: Prec
 
     def ours(first: int, last: int) -> None:
         quiet = replace(recipe, n_steps=last, log_every=2**62, save_every=2**62)
-        train(coder, rows, quiet, device=device, optimizer=optimizer, start=first, precision=precision)
+        train(
+            coder, rows, quiet, device=device, optimizer=optimizer, start=first, precision=precision, captured=captured
+        )
 
     def straightforward(first: int, last: int) -> None:
         bare.parts.train()
@@ -89,14 +96,14 @@ def _wait(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-def memory(both: Sides, turn: int, device: torch.device) -> list[float]:
-    """Peak gigabytes on the GPU while each side works; 0 on a CPU."""
+def memory(both: Sides, device: torch.device) -> list[float]:
+    """Peak gigabytes on the GPU while each side works, ours long enough to be recorded; 0 on a CPU."""
     if device.type != "cuda":
         return [0.0, 0.0]
     found = []
-    for side in both:
+    for side, n_steps in zip(both, (2 * WORTH, 5), strict=True):
         torch.cuda.reset_peak_memory_stats(device)
-        side(0, turn)
+        side(0, n_steps)
         torch.cuda.synchronize(device)
         found.append(torch.cuda.max_memory_allocated(device) / 2**30)
     return found
@@ -123,6 +130,7 @@ def main() -> None:
     parser.add_argument(
         "--turn", type=int, default=50, help="steps of the straightforward loop before ours takes its turn"
     )
+    parser.add_argument("--unrecorded", action="store_true", help="launch our steps kernel by kernel, too")
     parser.add_argument("--json", type=Path, help="write the times here as well")
     parser.add_argument("nets", nargs="*", default=["fashion-mnist", "celeba"], help=f"of {', '.join(NETS)}")
     given = parser.parse_args()
@@ -132,14 +140,18 @@ def main() -> None:
     torch.backends.cudnn.benchmark = True  # for both
     lines, kept = [], {}
     for net in given.nets:
-        both = sides(NETS[net], given.batch, device, precision)
+        both = sides(NETS[net], given.batch, device, precision, captured=not given.unrecorded)
         times = measure(both, given.repeats, given.turn, device)
-        lines.append(line(NETS[net], times, memory(both, min(given.turn, 5), device)))
-        kept[net] = {"ours_ms": times[:, 0].tolist(), "straightforward_ms": times[:, 1].tolist()}
+        peak = memory(both, device)
+        lines.append(line(NETS[net], times, peak))
+        kept[net] = {"ours_ms": times[:, 0].tolist(), "straightforward_ms": times[:, 1].tolist(), "peak_gib": peak}
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else f"CPU, {torch.get_num_threads()} threads"
     print_table(f"a step, straightforward over ours, {name}, batch {given.batch}, {where} (target ≥ 2 ×)", lines)
     if given.json:
-        about = {"device": where, "precision": name, "batch": given.batch, "torch": torch.__version__}
+        about = {
+            "device": where, "precision": name, "batch": given.batch, "turn": given.turn,
+            "recorded": not given.unrecorded, "torch": torch.__version__, "commit": provenance(device)["commit"],
+        }  # fmt: skip
         given.json.write_text(json.dumps({**about, **kept}, indent=1))
 
 

@@ -19,6 +19,7 @@ from command import softspike, start
 from small import small_data
 from train.test_resume import wait_for
 
+from softspike.exits import again
 from softspike.run import RunFolder, RunWarning
 
 WORDS = ["train", "data.npy", "--method", "topk", "--components", 24, "--active", 3]
@@ -50,6 +51,25 @@ def test_a_signal_saves_the_step_at_hand(bench, number, code):
     step = RunFolder(bench / out).last_checkpoint()[0]
     hint = f"go on with: softspike train data.npy -o {out} --device cpu --checkpoint-every 10000 --resume"
     assert outcome.sentence == f"softspike: interrupted after step {step}, which is saved; {hint}"
+
+
+def test_the_way_to_go_on_has_what_the_folder_does_not_know(tmp_path):
+    (tmp_path / "c.json").write_text('{"device": "cpu", "max_steps": 5, "n_components": 4}')
+    words = ["--config", "c.json", "--steps", 100_000, "--checkpoint-every", 7, "--log", "csv", "--key", "x"]
+    np.savez(tmp_path / "two.npz", x=small_data(64), y=small_data(64))
+    running = start("train", "two.npz", "-o", "new", *words, folder=tmp_path)
+    wait_for(lambda: (tmp_path / "new/metrics.jsonl").exists())
+    os.kill(running.pid, signal.SIGTERM)
+    options = "--key x --device cpu --checkpoint-every 7 --log csv --resume"
+    assert running.wait().sentence.endswith(f"; go on with: softspike train two.npz -o new {options}")
+
+
+def test_under_torchrun_it_goes_on_with_as_many_processes(monkeypatch):
+    for name in ("WORLD_SIZE", "LOCAL_WORLD_SIZE"):
+        monkeypatch.setenv(name, "2")
+    said = again("train", "my data.npy", "-o", "run", options=[("--key", None), ("--device", "cuda")])
+    command = "torchrun --nproc-per-node 2 -m softspike train 'my data.npy' -o run --device cuda --resume"
+    assert said == f"; go on with: {command}"
 
 
 def is_read(path, pid):

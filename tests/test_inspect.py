@@ -46,7 +46,8 @@ def test_pictures_and_a_table(folder):
         "attributes.png", "dictionary.png", "reconstructions.png", "traversals.png"
     }  # fmt: skip
     for name in ATTRIBUTES:
-        assert re.search(rf"attribute {name}: component \d+  \(r = [+-]0\.\d+\)", done.out)
+        assert re.search(rf"attribute {name}: component \d+  \(r = [+-]0\.\d+(, not told from chance)?\)", done.out)
+    assert re.search(r"by chance: \|r\| = 0\.\d+", done.out)
     assert "traversed: 3, 7" in done.out
     # two components by nine values, and the images above two models' reconstructions: all 8×8, two pixels apart
     (mode, (width, height)) = size(out / "traversals.png")

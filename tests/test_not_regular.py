@@ -2,13 +2,11 @@
 
 import os
 import shutil
-import signal
 
 import numpy as np
 import pytest
-from command import softspike, start
+from command import softspike
 from small import small_data
-from train.test_resume import wait_for
 
 from softspike.run import RunFolder, RunWarning
 
@@ -125,14 +123,3 @@ def test_the_warning_says_where_training_starts(place):
         os.truncate(path, 20)
     with pytest.warns(RunWarning, match=r"step-000000004.* is damaged .*; .* training starts again from step 0$"):
         assert run.last_checkpoint() is None
-
-
-def test_the_way_to_go_on_has_what_the_folder_does_not_know(place):
-    (place / "c.json").write_text('{"device": "cpu", "max_steps": 5, "n_components": 4}')
-    words = ["--config", "c.json", "--steps", 100_000, "--checkpoint-every", 7, "--log", "csv", "--key", "x"]
-    np.savez(place / "two.npz", x=small_data(64), y=small_data(64))
-    running = start("train", "two.npz", "-o", "new", *words, folder=place)
-    wait_for(lambda: (place / "new/metrics.jsonl").exists())
-    os.kill(running.pid, signal.SIGTERM)
-    options = "--key x --device cpu --checkpoint-every 7 --log csv --resume"
-    assert running.wait().sentence.endswith(f"; go on with: softspike train two.npz -o new {options}")

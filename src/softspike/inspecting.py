@@ -9,6 +9,7 @@ import torch
 from softspike.data import DataError, Labels, Rows, StandardisedRows, has_labels, read_labels, read_rows
 from softspike.estimator import SparseCoder
 from softspike.looking import Look, look, traversals
+from softspike.metric.attributes import chance_correlation
 from softspike.metric.sampled import draws
 from softspike.model import VariationalCoder
 from softspike.report.captions import save_captioned
@@ -132,10 +133,15 @@ def _lines(seen: Look, labels: Labels | None, moved: list[int]) -> list[tuple[st
     never = int((seen.codes == 0).all(0).sum())
     lines = [
         ("codes", str(len(seen.codes)), f"best draws; {float(active):.1f} of {seen.codes.shape[1]} active"),
-        ("never active", str(never), "components"),
+        ("never active", str(never), "components, in these draws"),
         ("traversed", ", ".join(map(str, moved)), "from −3 to 3 times the size of their non-zero values"),
     ]
     if labels is not None and seen.best is not None:
+        chance = chance_correlation(*seen.codes.shape)
+        lines.append(
+            ("by chance", f"|r| = {chance:.3f}", "exceeded by the best of components that know nothing in 1 %")
+        )
         for name, component, r in zip(labels.names, *(field.tolist() for field in seen.best), strict=True):
-            lines.append((f"attribute {name}", f"component {component}", f"r = {r:+.3f}"))
+            told = "" if abs(r) > chance else ", not told from chance"
+            lines.append((f"attribute {name}", f"component {component}", f"r = {r:+.3f}{told}"))
     return lines

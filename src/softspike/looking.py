@@ -11,7 +11,7 @@ from softspike.metric.attributes import BestComponents, attribute_correlations, 
 from softspike.metric.sampled import draws
 from softspike.model import VariationalCoder
 
-__all__ = ["Look", "Traversals", "look", "traversals"]
+__all__ = ["Look", "Traversals", "look", "rows_seen", "traversals"]
 
 _NUMBERS = 2**27  # values of the data held at a time: 10,000 faces of 64×64
 
@@ -31,12 +31,17 @@ class Traversals(NamedTuple):
     images: Tensor  # (k, K, D)
 
 
+def rows_seen(n_rows: int, n_features: int) -> int:
+    """How many of so many rows `look` takes."""
+    return min(n_rows, _NUMBERS // n_features)
+
+
 @torch.no_grad()
 def look(
     model: VariationalCoder, rows: Rows, labels: Labels | None, n_samples: int = 20, device: torch.device | str = "cpu"
 ) -> Look:
     """At most so many rows as fit in a gigabyte, the first ones."""
-    n = min(len(rows), _NUMBERS // rows.n_features)
+    n = rows_seen(len(rows), rows.n_features)
     parts = list(draws(model, _First(rows, n), n_samples, device=device))
     x, codes = torch.cat([part.x for part in parts]), torch.cat([part.codes for part in parts])
     used = (codes != 0).any(0)

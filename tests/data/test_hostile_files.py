@@ -126,7 +126,7 @@ def test_zeros_that_swell(tmp_path, monkeypatch, name):
 
 
 def test_a_small_file_of_many_zeros(tmp_path, little_memory):
-    """1.6 GB in a hundred kilobytes."""
+    """1.7 GB in seven million bytes."""
     parts = [gzip.compress(idx(25 * 2**16)), *[gzip.compress(bytes(2**26), 1)] * 25]
     (tmp_path / "x.gz").write_bytes(b"".join(parts))
     with pytest.raises(DataError, match=r"x\.gz would take 1\.68e\+09 bytes"):

@@ -10,7 +10,7 @@ from softspike.data import Labels, TensorRows
 from softspike.encoder import LinearEncoder
 from softspike.generator import ConvGenerator, Dictionary
 from softspike.metric import estimated_dictionary
-from softspike.metric.attributes import attribute_correlations, best_components, traversal
+from softspike.metric.attributes import attribute_correlations, best_components, chance_correlation, traversal
 from softspike.metric.sampled import draws, sampled_errors
 from softspike.model import VariationalCoder
 from softspike.objective import BestOf
@@ -86,3 +86,13 @@ def test_the_dictionary_of_a_linear_generator_is_found_from_its_codes():
     torch.testing.assert_close(
         estimated_dictionary(model(codes).detach(), codes).atoms, model.atoms.detach(), atol=1e-4, rtol=1e-3
     )
+
+
+def test_chance_is_what_components_that_know_nothing_reach():
+    """400 attributes of noise, 40 components, 500 rows: |r| of the best exceeds the 10 % level in 10 % ± 4 %."""
+    random = np.random.default_rng(0)
+    labels = Labels(tuple(map(str, range(400))), random.random((500, 400)) < 0.4)
+    codes = torch.from_numpy(random.standard_normal((500, 40)))
+    found = best_components(attribute_correlations(labels, codes)).correlation.abs()
+    above = float((found > chance_correlation(500, 40, risk=0.1)).double().mean())
+    assert above == pytest.approx(0.1, abs=0.04)

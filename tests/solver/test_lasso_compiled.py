@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from softspike.kernels.compiled import available
 from softspike.solver import fista, lasso, lasso_gap
-from softspike.solver.compiled import available
 
 pytestmark = pytest.mark.skipif(not available(), reason="numba is not installed")
 both_types = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from softspike.kernels.compiled import available
 from softspike.solver import omp, omp_at_mean_count, omp_residuals
-from softspike.solver.compiled import available
 from softspike.solver.omp_compiled import pursue_compiled
 from softspike.solver.omp_plain import Pursuit, pursue_plainly
 from softspike.solver.scale import unit_and_norm

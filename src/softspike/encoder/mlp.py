@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 from softspike.encoder.base import Encoder
+from softspike.layers import affine_relu
 
 __all__ = ["MLPEncoder"]
 
@@ -21,4 +22,4 @@ class MLPEncoder(Encoder):
         self.width = widths[-1]
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.layers(x)
+        return affine_relu(x, [layer for layer in self.layers if isinstance(layer, nn.Linear)])

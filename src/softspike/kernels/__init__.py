@@ -1,1 +1,1 @@
-"""Fused paths in Triton; each is beside the plain function it must equal, and tested against it."""
+"""Fused paths in Triton, and in numba on a CPU; each is tested against the plain function it must equal."""

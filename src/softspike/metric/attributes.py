@@ -1,5 +1,7 @@
 """Which component tells which attribute, and what moving one component does to an image."""
 
+import math
+from statistics import NormalDist
 from typing import NamedTuple
 
 import torch
@@ -9,7 +11,7 @@ from softspike.data import Labels
 from softspike.generator import Generator
 from softspike.metric.point_biserial import point_biserial
 
-__all__ = ["BestComponents", "attribute_correlations", "best_components", "traversal"]
+__all__ = ["BestComponents", "attribute_correlations", "best_components", "chance_correlation", "traversal"]
 
 
 class BestComponents(NamedTuple):
@@ -29,6 +31,15 @@ def best_components(correlations: Tensor) -> BestComponents:
     """By the largest absolute correlation."""
     component = correlations.abs().argmax(1)
     return BestComponents(component, correlations.gather(1, component[:, None])[:, 0])
+
+
+def chance_correlation(n_rows: int, n_components: int, risk: float = 0.01) -> float:
+    """What the largest |r| of d components that know nothing of an attribute exceeds with this probability.
+
+    √N·r of a component that knows nothing is standard normal: r = Φ⁻¹(1 − p/2)/√N with 1 − (1 − p)^d = risk.
+    """
+    p = -math.expm1(math.log1p(-risk) / n_components)
+    return NormalDist().inv_cdf(1 - p / 2) / math.sqrt(n_rows)
 
 
 @torch.no_grad()

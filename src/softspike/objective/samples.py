@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor
 
+from softspike.objective.compiled import best_noise, best_terms, finds, takes
 from softspike.objective.evidence import Evidence, Noise, Terms
 
 __all__ = ["BestOf", "BestOfPlain", "MeanOf", "Objective"]
@@ -43,12 +44,25 @@ class BestOf(Objective):
     J samples are drawn and scored without one, a few at a time, and only the noise of the best so far is kept. Then
     the winner is built again from its noise, so memory does not grow with J. The scores come from the generator's
     preview, which for a generator with batch normalisation uses its running statistics: see
-    `softspike.generator.ConvGenerator`.
+    `softspike.generator.ConvGenerator`. On a CPU, batches of the paper's models go through compiled code, with random
+    numbers of its own; `search_plainly` is the reference.
     """
 
     n_samples: int = 20
 
     def __call__(self, evidence: Evidence, generator: Generator | None = None) -> Terms:
+        if takes(evidence, self.n_samples):
+            return best_terms(evidence, self.n_samples, generator)
+        return self.terms(evidence, self.search(evidence, generator))
+
+    def search(self, evidence: Evidence, generator: Generator | None = None) -> Noise:
+        """The noise (1, B, …) of the best sample of each input."""
+        if finds(evidence, self.n_samples):
+            return best_noise(evidence, self.n_samples, generator)
+        return self.search_plainly(evidence, generator)
+
+    def search_plainly(self, evidence: Evidence, generator: Generator | None = None) -> Noise:
+        """The same, a few samples at a time: the reference."""
         parts = draws(evidence, self.n_samples, generator)
         best = next(parts)
         if self.n_samples > 1:
@@ -58,7 +72,7 @@ class BestOf(Objective):
                     challenger, misfit = _winner(evidence, part)
                     better = misfit < least
                     best, least = challenger.where(better, best), torch.where(better, misfit, least)
-        return self.terms(evidence, best)
+        return best
 
     @staticmethod
     def terms(evidence: Evidence, noise: Noise) -> Terms:

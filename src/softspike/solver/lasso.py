@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from softspike.solver.compiled import available
+from softspike.kernels.compiled import available
 from softspike.solver.fista import fista
 from softspike.solver.gap import LassoResult, column
 from softspike.solver.given import check_given

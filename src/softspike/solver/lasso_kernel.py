@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from softspike.solver.compiled import compiled
+from softspike.kernels.compiled import compiled
 from softspike.solver.loops import Array, Whole
 
 __all__ = ["descend_rows"]

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from softspike.solver.compiled import compiled
+from softspike.kernels.compiled import compiled
 
 __all__ = ["Array", "Whole", "dot", "place_of_largest", "residual", "solve"]
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from softspike.solver.compiled import compiled
+from softspike.kernels.compiled import compiled
 from softspike.solver.loops import Array, Whole, dot, place_of_largest, residual, solve
 
 __all__ = ["pursue_rows"]

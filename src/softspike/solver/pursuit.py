@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from softspike.solver.compiled import available
+from softspike.kernels.compiled import available
 from softspike.solver.omp_compiled import pursue_compiled
 from softspike.solver.omp_plain import Pursuit, pursue_plainly
 from softspike.solver.scale import unit_and_norm

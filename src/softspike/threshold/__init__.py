@@ -5,7 +5,7 @@ from softspike.threshold.centred import CentredSoft
 from softspike.threshold.cut import level_for_count
 from softspike.threshold.divergence import as_spike_slab
 from softspike.threshold.functions import hard_threshold, shifted_soft_threshold, soft_threshold
-from softspike.threshold.gradient import DoubledStraightThrough, StraightThrough, Subgradient, ThresholdGradient
+from softspike.threshold.gradient import SLOPES, DoubledStraightThrough, StraightThrough, Subgradient, ThresholdGradient
 from softspike.threshold.hard import Hard, PositiveHard
 from softspike.threshold.law import ThresholdedLaw
 from softspike.threshold.level import FixedLevel, GammaLevel, Level, level_for_activity
@@ -15,6 +15,7 @@ from softspike.threshold.shifted import ShiftedSoft
 from softspike.threshold.tracked import TrackedLevel
 
 __all__ = [
+    "SLOPES",
     "CentredSoft",
     "DoubledStraightThrough",
     "FixedLevel",

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from softspike.threshold.law import ThresholdedLaw
 
-__all__ = ["DoubledStraightThrough", "StraightThrough", "Subgradient", "ThresholdGradient"]
+__all__ = ["SLOPES", "DoubledStraightThrough", "StraightThrough", "Subgradient", "ThresholdGradient"]
 
 
 class ThresholdGradient(ABC):
@@ -44,3 +44,11 @@ def _through(law: ThresholdedLaw, s: Tensor) -> Tensor:
     z = type(law)(fixed, law.level, validate_args=False).transform(s.detach())
     # (s − sg[s]) is exactly 0 in the forward pass, so exact zeros stay exact.
     return z + (s - s.detach())
+
+
+# Of each: dz/dμ on active units, and dz/ds on silent ones. On active ones dz/ds is 1; on silent ones dz/dμ is dz/ds.
+SLOPES: dict[type[ThresholdGradient], tuple[float, float]] = {
+    StraightThrough: (1.0, 1.0),
+    DoubledStraightThrough: (2.0, 1.0),
+    Subgradient: (1.0, 0.0),
+}

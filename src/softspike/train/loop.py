@@ -11,6 +11,7 @@ from torch.optim import Optimizer
 from softspike.coder import Loss, Trainable
 from softspike.data import Rows
 from softspike.train.captured import CapturedStep, capturable
+from softspike.train.direct import DirectStep, direct
 from softspike.train.interrupt import Interrupted
 from softspike.train.order import batch_rows
 from softspike.train.precision import FullPrecision, Precision
@@ -78,7 +79,7 @@ def train(
     one = Step(coder, optimizer, recipe, seed, device, precision, team)
     kept = [*coder.buffers(), *(parameter.data for parameter in one.steered)]
     recorded = captured and not one.asks_host and capturable(one, recipe.n_steps - start)
-    take = CapturedStep(one) if recorded else one
+    take = CapturedStep(one) if recorded else DirectStep(one) if direct(one) else one
     unchecked: list[Tensor] = []  # losses since the last check, left on the device
     with team.joined(coder), _training(coder, device):
         for step in range(start, recipe.n_steps):
@@ -122,7 +123,7 @@ def _tell(observers: Sequence[Observer], progress: Progress, logging: bool, savi
             observer.saved(progress)
 
 
-def _taken(take: Step | CapturedStep, x: Tensor, step: int) -> Loss:
+def _taken(take: Callable[[Tensor, int], Loss], x: Tensor, step: int) -> Loss:
     try:
         return take(x, step)
     except torch.linalg.LinAlgError as error:  # a solver met weights that are no longer finite

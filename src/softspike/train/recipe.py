@@ -5,12 +5,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torch import nn
-from torch.optim import Optimizer
+from torch.optim import SGD, Adam, AdamW, Optimizer
 
 from softspike.schedule import Scaled, Schedule
 from softspike.train.augment import AsItIs, Augmentation
 
 __all__ = ["GroupRecipe", "Recipe"]
+
+_FUSED = (SGD, Adam, AdamW)  # on a CPU one pass over the memory in place of four, or of ten
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ class Recipe:
             for name, group in self.groups.items()
             if parameters.get(name)
         ]
-        return self.optimizer(groups, lr=0.0)
+        fused = {"fused": True} if self.optimizer in _FUSED and _on_cpu(groups) else {}
+        return self.optimizer(groups, lr=0.0, **fused)
 
     def slowed(self, factor: float) -> "Recipe":
         """The same with all learning rates multiplied by a factor."""
@@ -51,3 +54,7 @@ class Recipe:
     def set_rates(self, optimizer: Optimizer, step: int) -> None:
         for group in optimizer.param_groups:
             group["lr"] = self.groups[group["name"]].rate(step)
+
+
+def _on_cpu(groups: list[dict[str, Any]]) -> bool:
+    return all(parameter.device.type == "cpu" for group in groups for parameter in group["params"])

@@ -1,8 +1,10 @@
 """Where images are compared: a classifier of the data's own attributes, or a user's Inception network."""
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -14,7 +16,7 @@ from softspike.reproduce.deep.images import Images
 from softspike.reproduce.deep.setting import DeepSetting
 from softspike.reproduce.deep.store import DeepStore
 
-__all__ = ["Features", "features_of"]
+__all__ = ["Features", "compared_by", "features_of"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,17 @@ class Features:
         return self.network.features(x)
 
 
+def compared_by(inception: Path | None) -> str:
+    """What decides whether distances of two runs may stand in one table."""
+    if inception is None:
+        return "classifier"
+    try:
+        content = inception.read_bytes()
+    except OSError as error:
+        raise ValueError(f"{inception} cannot be read ({error.strerror}); give the weights of Inception v3") from error
+    return f"inception {hashlib.sha256(content).hexdigest()[:16]}"
+
+
 def features_of(
     setting: DeepSetting, images: Images, store: DeepStore, inception: Path | None, device: torch.device
 ) -> Features:
@@ -39,11 +52,17 @@ def features_of(
     shape = ImageShape.of(setting.image_shape)
     if inception is not None:
         return Features(load_inception(inception).to(device), "FID", f"Inception v3, {inception.name}", shape)
-    network = _classifier(setting, images, store, device)
+    with store.alone("classifier"):  # all cells are compared by the same one
+        network = _classifier(setting, images, store, device)
     accuracy = network.accuracy(images.test, images.test_labels)
+    truth = images.test_labels.values
+    classes = bool((truth.sum(1) == 1).all())
+    shares = truth.mean(0)
+    guess = shares.max() if classes else np.maximum(shares, 1 - shares).mean()
+    what = f"{'images' if classes else 'labels'} of the test set (a constant guess: {guess:.1%})"
     note = (
         f"the last {network.encoder.width} features of a convolutional classifier of the data's "
-        f"{network.n_attributes} labels, right for {accuracy:.1%} of the test set"
+        f"{network.n_attributes} labels, right for {accuracy:.1%} of {what}"
     )
     return Features(network, "classifier Fréchet distance", note, shape)
 

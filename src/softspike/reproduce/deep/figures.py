@@ -13,7 +13,7 @@ from softspike.reproduce.deep.paper import BY_DIMENSION, BY_SPARSITY
 from softspike.reproduce.deep.rows import Records, methods_in
 from softspike.reproduce.deep.setting import DeepSetting
 
-__all__ = ["draw_curves", "draw_learned"]
+__all__ = ["Learned", "attribute_order", "draw_curves", "draw_learned"]
 
 Learned = Mapping[str, Mapping[str, np.ndarray]]  # method → its pictures
 

@@ -11,7 +11,7 @@ from softspike.model import VariationalCoder
 from softspike.report.progress import progress_shown
 from softspike.reproduce.deep.asked import DeepOptions
 from softspike.reproduce.deep.cell import DeepCell, cells_of
-from softspike.reproduce.deep.features import Features, features_of
+from softspike.reproduce.deep.features import Features, compared_by, features_of
 from softspike.reproduce.deep.images import Images, load_images
 from softspike.reproduce.deep.measure import draw, measure
 from softspike.reproduce.deep.report import write_results
@@ -31,7 +31,7 @@ def deep_job(name: str, options: DeepOptions) -> None:
     images = load_images(setting, options.data, device)
     label, store = setting.label(len(images.train), len(images.test)), DeepStore(options.out)
     print(label, flush=True)
-    store.open(setting.plain(), label, images.fingerprint)
+    store.open(setting.plain(), label, images.fingerprint, compared_by(options.inception))
     features = features_of(setting, images, store, options.inception, device)
     print(f"{features.name}: {features.note}", flush=True)
     try:

@@ -1,18 +1,17 @@
 """What a study has measured so far, written out: a page for its own folder, or one for the documentation."""
 
+import json
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from softspike.report.grid import Grid, markdown, print_grid
 from softspike.reproduce.cell import VARIANTS
-from softspike.reproduce.deep.cell import METHODS
-from softspike.reproduce.deep.figures import attribute_order, draw_curves, draw_learned
+from softspike.reproduce.deep.figures import draw_curves
 from softspike.reproduce.deep.findings import findings
 from softspike.reproduce.deep.grids import dimension_grid, measures_grid, share_grid
+from softspike.reproduce.deep.learned import learned_part
 from softspike.reproduce.deep.rows import Records, conventions_in
 from softspike.reproduce.deep.setting import SETTINGS, DeepSetting
 from softspike.reproduce.deep.store import DeepStore
@@ -57,6 +56,9 @@ def write_deep_page(folders: Sequence[Path], page: Path) -> None:
         setting = _setting(store)
         epochs = store.config()["epochs"]
         stem = f"{page.stem}-{setting.name}-{epochs}"
+        figures = {"study": store.config(), "cells": store.measured()}
+        text = json.dumps(figures, indent=1, ensure_ascii=False, allow_nan=False)
+        write_atomically(page.with_name(f"{stem}.json"), text.encode() + b"\n")
         parts.append(f"## {setting.title}, {epochs} epochs\n\n{_part(store, page.parent, stem)}")
     write_atomically(page, "\n".join(parts).encode())
     print(f"wrote {page}")
@@ -89,56 +91,29 @@ def _part(store: DeepStore, folder: Path, stem: str) -> str:
     """One study as Markdown; its pictures go into the folder, their names begin with the stem."""
     setting, measured = _setting(store), store.measured()
     lines = [f"{store.config()['label']}.", ""]
+    several = len(measured) > 1  # one point needs neither curves nor a table of its neighbours
     for name in conventions_in(measured):
         records = _records(measured, name)
         own = f"{stem}-{name}"
         lines += [f"### With {VARIANTS[name].title}", ""]
         lines += [f"- {sentence}" for sentence in findings(setting, records)]
-        if find_spec("matplotlib") is not None:  # part of the extras: a page written elsewhere has the curves
+        if (
+            several and find_spec("matplotlib") is not None
+        ):  # part of the extras: a page written elsewhere has the curves
             curves = draw_curves(setting, records, folder / f"{own}.png")
             lines += ["", f"![error by dimension and by share]({curves.name})", ""]
-        lines += [markdown(dimension_grid(setting, records)), markdown(share_grid(setting, records))]
-        lines += [markdown(measures_grid(records)), *_learned(store, setting, name, folder, own)]
-    lines += ["### How it was run", "", markdown(_runs(measured))]
+        lines += ["", markdown(dimension_grid(setting, records))]
+        if any(share != setting.share for _, _, share in records.cells()):
+            lines.append(markdown(share_grid(setting, records)))
+        lines += [markdown(measures_grid(records)), *learned_part(store, setting, name, folder, own)]
+    lines += ["### How it was run", "", *_commands(measured), markdown(_runs(measured))]
     return "\n".join(lines)
 
 
-def _learned(store: DeepStore, setting: DeepSetting, conventions: str, folder: Path, stem: str) -> list[str]:
-    """The pictures of the middle cells, and the attributes that their components tell."""
-    learned: dict[str, dict[str, np.ndarray]] = {}
-    for name, record in store.measured().items():
-        cell, pictures = record["cell"], store.pictures(name)
-        if pictures and cell["conventions"] in (conventions, "equations") and cell["method"] not in learned:
-            learned[cell["method"]] = pictures
-    learned = {method: learned[method] for method in METHODS if method in learned}
-    if not learned:
-        return []
-    written = draw_learned(setting, learned, folder, stem)
-    rows = ", ".join(METHODS[method] for method in learned)
-    said = {
-        "reconstructions": f"Test images, and the best of {setting.n_samples} draws by, from top to bottom: {rows}.",
-        "samples": f"Images from the prior alone, in the same order: {rows}.",
-        "dictionaries": "Least-squares dictionaries estimated from codes, three rows for each model in the same order: "
-        "the strongest atoms, then atoms from evenly further down.",
-        "traversals": "Three components of each model led from −3 to 3 of their spread, those that tell an "
-        "attribute best; each row one component.",
-        "attributes": "The estimated atom of the component that goes with each of the twelve best-told attributes, one "
-        "row for each model; light is more of it where the attribute holds.",
-    }
-    lines = [f"#### What was learned at d = {setting.middle}", ""]
-    for name, path in written.items():
-        lines += [f"![{name}]({path.name})", "", f"*{said[name]}*", ""]
-    return [*lines, markdown(_attribute_grid(learned))]
-
-
-def _attribute_grid(learned: Mapping[str, Mapping[str, np.ndarray]]) -> Grid:
-    names = next(iter(learned.values()))["attribute_names"]
-    rows = [
-        [str(names[i]).replace("_", " "), *(f"{m['attribute_correlations'][i]:+.2f}" for m in learned.values())]
-        for i in attribute_order(learned)
-    ]
-    note = "Point-biserial correlation of each attribute with the component that goes with it most closely."
-    return Grid("Attributes", ["attribute", *(METHODS[method] for method in learned)], rows, [note])
+def _commands(measured: Mapping[str, Any]) -> list[str]:
+    """As they were typed, each once."""
+    commands = dict.fromkeys(record["training"]["command"] for record in measured.values())
+    return ["```", *commands, "```", ""]
 
 
 def _runs(measured: Mapping[str, Any]) -> Grid:

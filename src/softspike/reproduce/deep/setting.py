@@ -1,5 +1,6 @@
 """On what the deep study runs: the two image sets, the sizes of the paper, and a quick version."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,6 +41,10 @@ class DeepSetting:
             self, dimensions=self.dimensions[:1], middle=self.dimensions[0], shares=(0.1, 0.2), n_samples=3,
             batch_size=64, epochs=1, peak_rate=1e-3, classifier_steps=30, most_images=512, quick=True,
         )  # fmt: skip
+
+    @property
+    def n_features(self) -> int:
+        return math.prod(self.image_shape)
 
     def n_steps(self, n_images: int) -> int:
         return self.epochs * max(n_images // self.batch_size, 1)

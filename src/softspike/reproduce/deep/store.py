@@ -29,16 +29,16 @@ class DeepStore:
     def __init__(self, path: Path):
         self.path, self.folder = path, RunFolder(path)
 
-    def open(self, setting: Mapping[str, Any], label: str, fingerprint: str) -> None:
-        """Begin the study, or go on with it; a folder of another setting or other images is refused."""
-        own = {**setting, "images": fingerprint, "label": label}
+    def open(self, setting: Mapping[str, Any], label: str, fingerprint: str, features: str) -> None:
+        """Begin the study, or go on with it; a folder of another setting, other images or features is refused."""
+        own = {**setting, "images": fingerprint, "label": label, "features": features}
         for name in ("measured", "pictures", "models"):
             (self.path / name).mkdir(parents=True, exist_ok=True)
         if not (self.path / "config.json").exists():
             self.folder.write_json("config.json", own)
         before = self.config()
         for name, value in own.items():
-            if before.get(name) != value:
+            if before.get(name, value) != value:
                 other = f"{name} = {before.get(name)!r}, not {value!r}"
                 raise RunError(f"{self.path} holds a study with {other}; choose another folder")
 
@@ -55,6 +55,13 @@ class DeepStore:
                 yield False
                 return
             yield not self.done(cell)
+
+    @contextmanager
+    def alone(self, name: str) -> Iterator[None]:
+        """One process at a time; the others wait."""
+        with open(self.path / "models" / f".{name}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
     def done(self, cell: str) -> bool:
         return (self.path / "measured" / f"{cell}.json").exists()

@@ -22,14 +22,7 @@ from softspike.posterior import (
 )
 from softspike.prior import LaplacePrior, NormalPrior, SpikeSlabPrior
 from softspike.schedule import Constant, Schedule
-from softspike.threshold import (
-    DoubledStraightThrough,
-    FixedLevel,
-    GammaLevel,
-    ShiftedSoft,
-    StraightThrough,
-    Subgradient,
-)
+from softspike.threshold import SLOPES, FixedLevel, GammaLevel, ShiftedSoft
 from softspike.train.recipe import Recipe
 from softspike.train.together import NotTogether
 
@@ -53,7 +46,6 @@ class Reading:
     temperature: Schedule
 
 
-_SLOPES = {StraightThrough: (1.0, 1.0), DoubledStraightThrough: (2.0, 1.0), Subgradient: (1.0, 0.0)}
 _READINGS: list[object] = [logit_of_rate, log_of_rate, clipped_log_of_rate]  # numbered as in `Settings`
 
 
@@ -113,8 +105,8 @@ def _settings(coder: VariationalCoder) -> Settings:
         must(read in _READINGS, f"a known reading of the spike's head, not {read}")
         numbers["reading"] = float(_READINGS.index(read))
     if threshold is not None:
-        must(type(threshold.gradient) in _SLOPES, f"a known gradient, not {type(threshold.gradient).__name__}")
-        numbers["location_slope"], numbers["silent_slope"] = _SLOPES[type(threshold.gradient)]
+        must(type(threshold.gradient) in SLOPES, f"a known gradient, not {type(threshold.gradient).__name__}")
+        numbers["location_slope"], numbers["silent_slope"] = SLOPES[type(threshold.gradient)]
         if isinstance(threshold.level, GammaLevel):
             numbers["level_beta"] = coder.level_beta
             numbers["level_shape"] = float(threshold.level.prior_concentration)

@@ -22,4 +22,5 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
         return function
     from numba import njit
 
-    return njit(function, nogil=True, fastmath=_FREE, cache=True)
+    # Division by 0 gives what the processor gives: a branch that looks for it would keep loops from vectorising.
+    return njit(function, nogil=True, fastmath=_FREE, cache=True, error_model="numpy")

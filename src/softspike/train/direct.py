@@ -1,0 +1,123 @@
+"""Steps of the paper's models on a CPU with their gradients written out, into memory that stays.
+
+Autograd finds the same gradients, in new memory at every step, which a perceptron of a million weights pays for in
+caches; and it makes some forty small operations of what is a few loops here.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from softspike.coder import Loss
+from softspike.encoder import LinearEncoder, MLPEncoder
+from softspike.generator import Dictionary, UnitNormDictionary
+from softspike.layers.affine import affine, affine_relu_back, back, fast, hidden_layers
+from softspike.model import VariationalCoder
+from softspike.objective import BestOf
+from softspike.objective.compiled import draw_key, knows, worth
+from softspike.posterior import GaussianPosterior, LaplacePosterior
+from softspike.posterior.beliefs import LOG_LIMIT
+from softspike.threshold import SLOPES
+from softspike.train.order import step_random
+from softspike.train.precision import FullPrecision
+from softspike.train.step import Step
+from softspike.train.team import Alone
+
+__all__ = ["DirectStep", "direct"]
+
+
+def direct(one: Step) -> bool:
+    """Whether gradients are written out for this step: the perceptron or no encoder, a dictionary, BestOf(J), alone."""
+    coder = one.coder
+    return (
+        type(coder) is VariationalCoder
+        and type(coder.encoder) in (MLPEncoder, LinearEncoder)
+        and type(coder.posterior) in (GaussianPosterior, LaplacePosterior)
+        and type(coder.generator) in (Dictionary, UnitNormDictionary)
+        and type(coder.objective) is BestOf
+        and isinstance(one.team, Alone)
+        and type(one.precision) is FullPrecision
+        and one.device.type == "cpu"
+        and not one.steered
+        and all(parameter.requires_grad for parameter in coder.parameters())
+        and worth(coder.objective.n_samples, one.recipe.batch_size, coder.generator.n_components)
+        and _known(coder)
+    )
+
+
+@torch.no_grad()
+def _known(coder: VariationalCoder) -> bool:
+    """Whether there is compiled code for all of it; an input of zeros tells."""
+    x = torch.zeros(1, coder.generator.n_features, dtype=next(coder.parameters()).dtype)
+    return fast(x) and knows(coder.evidence(x, 0))
+
+
+class DirectStep:
+    """What `Step` does where `direct` says yes; equal to it up to rounding, from the same random numbers."""
+
+    def __init__(self, one: Step):
+        coder = one.coder
+        assert isinstance(coder, VariationalCoder)
+        assert isinstance(coder.generator, Dictionary | UnitNormDictionary)
+        assert isinstance(coder.posterior, LaplacePosterior | GaussianPosterior)
+        assert isinstance(coder.objective, BestOf)
+        assert coder.threshold is not None
+        self.one, self.coder, self.n_samples = one, coder, coder.objective.n_samples
+        self.posterior, self.threshold, self.dictionary = coder.posterior, coder.threshold, coder.generator
+        self.layers = [layer for layer in coder.encoder.modules() if isinstance(layer, nn.Linear)]
+        self.weights = [layer.weight for layer in self.layers]
+
+    @torch.no_grad()
+    def __call__(self, x: Tensor, step: int) -> Loss:
+        one = self.one
+        for parameter in one.parameters:
+            if parameter.grad is None:
+                parameter.grad = torch.empty_like(parameter)
+        one.recipe.set_rates(one.optimizer, step)
+        loss = self._gradients(x, step)
+        self.coder.before_step()
+        if one.recipe.clip_norm is not None:
+            nn.utils.clip_grad_norm_(one.parameters, one.recipe.clip_norm)
+        one.optimizer.step()
+        return loss
+
+    def _gradients(self, x: Tensor, step: int) -> Loss:
+        """Forwards and backwards, into the gradients of all parameters."""
+        from softspike.kernels.cpu.winner import slopes_of, winner_of  # numba takes a second to load
+
+        coder, posterior, atoms = self.coder, self.posterior, self.dictionary.weight
+        hidden = hidden_layers(x, self.weights, [layer.bias for layer in self.layers])
+        if laplace := isinstance(posterior, LaplacePosterior):
+            head, power, omega = posterior.log_scale, 1.0, posterior.warm_up(step)  # samples are drawn at ω·b
+        else:
+            head, power, omega = posterior.log_variance, 0.5, 1.0
+        location, raw = (affine(hidden[-1], part.weight, part.bias) for part in (posterior.location, head))
+        settled = (power * raw).clamp_(-power * LOG_LIMIT, power * LOG_LIMIT).exp_()
+        w = winner_of(
+            x, location, omega * settled, settled, self.threshold.level.value, coder.prior.scale, atoms,
+            self.n_samples, draw_key(step_random(self.one.seed, step)), laplace,
+        )  # fmt: skip
+
+        unit, n = 2 / x.shape[1], len(x)
+        r = w.rest * (-unit / n)  # ∂/∂x̂ of the mean misfit
+        by_location, by_scale, by_settled = slopes_of(
+            w.noise, w.codes, w.by_location, w.by_scale, r @ atoms, (coder.beta / n).expand(n),
+            *SLOPES[type(self.threshold.gradient)],
+        )  # fmt: skip
+        by_log = torch.add(by_settled, by_scale, alpha=omega).mul_(settled).mul_(power)
+        by_raw = torch.ops.aten.hardtanh_backward(by_log, raw, -LOG_LIMIT, LOG_LIMIT)
+        decay = 2 * unit * self.dictionary.frobenius if isinstance(self.dictionary, Dictionary) else 0.0
+        torch.addmm(atoms, r.T, w.codes, beta=decay, out=atoms.grad)
+        self._into_networks(hidden, [(posterior.location, by_location), (head, by_raw)])
+        misfit, kl = w.misfit.mean(), w.kl.mean()
+        return Loss(misfit + coder.beta * kl + unit * self.dictionary.penalty(), misfit, kl, w.active.mean())
+
+    def _into_networks(self, hidden: list[Tensor], heads: list[tuple[nn.Linear, Tensor]]) -> None:
+        """∂/∂W and ∂/∂b of the heads, whose outputs have these slopes, and of the encoder's layers before them."""
+        for head, grad in heads:
+            torch.mm(grad.T, hidden[-1], out=head.weight.grad)
+            torch.sum(grad, 0, out=head.bias.grad)
+        if self.layers:
+            (one, by_one), (other, by_other) = heads
+            into = [(layer.weight.grad, layer.bias.grad) for layer in self.layers]
+            grad = back(by_one, one.weight).add_(back(by_other, other.weight))
+            affine_relu_back(grad, self.weights, hidden, into)  # type: ignore[arg-type]
