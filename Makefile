@@ -8,8 +8,9 @@ BIN := $(VENV)/bin
 demo: $(VENV)/.installed
 	$(BIN)/softspike demo
 
+# Two processes of one thread each: tests are small, and threads would only wait for each other.
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # Hours: crashes, lost processes, hostile files, random settings, long runs, faults put in by hand.
 drill: $(VENV)/.installed

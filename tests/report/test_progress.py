@@ -100,7 +100,7 @@ def test_a_bar_for_decoding_only_where_something_is_decoded(open_terminal):
         pass
     assert terminal.getvalue() == ""
     with decoding_shown() as decoded:
-        decoded(3, 7)
+        decoded.decoded(3, 7)
     assert "3/7" in plain(terminal.getvalue())
     assert terminal.getvalue().rstrip("\r\n").count("\x1b[?25l") == terminal.getvalue().count("\x1b[?25h")
 
