@@ -14,6 +14,7 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
+from torch.distributed.rendezvous import rendezvous
 
 from softspike.train import Alone, Diverged, Processes, Team
 
@@ -43,12 +44,20 @@ def team_of(device: str) -> Iterator[tuple[Team, str]]:
             )
         torch.cuda.set_device(here)
     patience = _patience()
-    dist.init_process_group("cpu:gloo,cuda:nccl" if on_gpus else "gloo", timeout=timedelta(seconds=patience))
+    _meet("cpu:gloo,cuda:nccl" if on_gpus else "gloo", timedelta(seconds=patience))
     try:
         with _losses_named(patience):
             yield Processes(), f"cuda:{here}" if on_gpus else "cpu"
     finally:
         dist.destroy_process_group()
+
+
+def _meet(backend: str, patience: timedelta) -> None:
+    """Join the group. Each start of the job has names of its own in torchrun's store: it may outlive a start, and then
+    it still holds the addresses of processes that are gone."""
+    store, rank, size = next(rendezvous("env://", timeout=patience))
+    own = dist.PrefixStore(f"start {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+    dist.init_process_group(backend, store=own, rank=rank, world_size=size, timeout=patience)
 
 
 def _patience() -> float:

@@ -2,15 +2,18 @@
 
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import torch.distributed as dist
 from train.test_team import ENVIRONMENT, HERE
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from drills.team import prepare
 
+from softspike import launch
 from softspike.launch import team_of
 from softspike.run import RunFolder
 
@@ -44,3 +47,16 @@ def test_a_patience_that_is_none(monkeypatch, given):
         team_of("cpu"),
     ):
         pytest.fail("it was believed")
+
+
+def test_every_start_of_a_job_has_names_of_its_own(monkeypatch):
+    """torchrun's store may outlive a start: what one start left there, such as addresses, the next does not find."""
+    shared, joined = dist.HashStore(), []
+    monkeypatch.setattr(launch, "rendezvous", lambda *_, **__: iter([(shared, 0, 1)]))
+    monkeypatch.setattr(dist, "init_process_group", lambda *_, store, **__: joined.append(store))
+    for start in ("0", "1"):
+        monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", start)
+        launch._meet("gloo", timedelta(seconds=1))
+    joined[0].set("address of rank 1", "gone")
+    assert not joined[1].check(["address of rank 1"])
+    assert joined[0].check(["address of rank 1"])
