@@ -24,7 +24,7 @@ from safetensors.torch import save
 from scipy.io import savemat
 
 from softspike import SparseCoder
-from softspike.cli import config_file
+from softspike.config import config_file
 from softspike.data import DataError, check_rows, read_labels, read_rows
 from softspike.jobs import coder_from
 from softspike.listing import describe_run, state_of

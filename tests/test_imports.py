@@ -39,8 +39,8 @@ ARROW = [
     ["source"],
     ["face"],
     ["estimator"],
-    ["reporting", "listing", "launch", "sweeping"],
-    ["jobs", "inspecting", "bench", "exits"],
+    ["reporting", "listing", "launch", "sweeping", "finishing"],
+    ["jobs", "inspecting", "bench", "exits", "config"],
     ["cli"],
     ["__main__"],
 ]

@@ -1,13 +1,12 @@
 """The softspike command. Heavy imports wait until a command runs, so that --help is quick."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from softspike import __version__
-from softspike.disk import read_whole
+from softspike.config import config_file
 from softspike.exits import again, plain_errors
 from softspike.reproduce.command import add_commands
 
@@ -21,7 +20,6 @@ reproduce_app = typer.Typer(no_args_is_help=True, help="The paper's tables and f
 app.add_typer(reproduce_app, name="reproduce")
 
 
-_LONGEST_CONFIG = 2**20  # bytes
 _EVERY = 1000  # steps between checkpoints
 
 
@@ -288,16 +286,3 @@ def _numbers(text: str | None) -> list[int] | None:
         return [int(part) for part in text.split(",")]
     except ValueError as error:
         raise ValueError(f"{text!r} was given, expected whole numbers with commas, as in 256,1024") from error
-
-
-def config_file(path: Path | None) -> dict[str, Any]:
-    """The parameters in a JSON file; ValueError where it is none."""
-    if path is None:
-        return {}
-    try:
-        content = json.loads(read_whole(path, _LONGEST_CONFIG))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ValueError(f"cannot read the configuration {path}: {error}") from error
-    if not isinstance(content, dict):
-        raise ValueError(f"the configuration {path} holds a {type(content).__name__}, expected an object of parameters")
-    return content

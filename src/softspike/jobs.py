@@ -11,17 +11,13 @@ from typing import Any
 import torch
 from scipy import sparse
 
-from softspike.data import DataError, Rows, StandardisedRows, Standardiser, check_rows, read_rows
+from softspike.data import DataError, Rows, Standardiser, check_rows, read_rows
 from softspike.data.celeba import is_celeba
 from softspike.estimator import SparseCoder
+from softspike.finishing import figures_of, finish, sampled_of
 from softspike.fitting import Checkpoint
 from softspike.generator import LinearGenerator
 from softspike.launch import restarted, team_of
-from softspike.metric.sampled import Sampled, draws, sampled_errors
-from softspike.model import VariationalCoder
-from softspike.report.deep import save_estimated_dictionary, save_reconstructions
-from softspike.report.figure import save_dictionary
-from softspike.report.findings import Figures, measure_figures
 from softspike.report.logs import Log, check_log, open_log
 from softspike.report.progress import decoding_shown, progress_shown
 from softspike.report.record import seconds_of
@@ -33,7 +29,6 @@ from softspike.train import Alone, Diverged, Rollback, Team, stop_on_interrupt
 
 __all__ = ["coder_from", "demo_job", "encode_job", "evaluate_job", "train_job"]
 
-_USAGE_ROWS = 2000
 _DEEP_METHOD = "centred-gaussian"
 _DEEP_ROWS = 4000  # of which each is drawn and decoded J times
 
@@ -59,7 +54,7 @@ def demo_job(out: Path, steps: int | None, seed: int | None, device: str, resume
     standardiser = coder.check(patches)
     run.lock() if resume else run.create({**coder.config(), "data": DEMO})
     _train(coder, patches, standardiser, run, resume=resume)
-    figures = _finish(coder, unseen, run, "unseen patches")
+    figures = finish(coder, unseen, run, "unseen patches")
     print("measuring the report …", flush=True)
     write_page(
         run.path / "report.html", [record_of(run, Source(unseen, "unseen patches", False), device, figures=figures)]
@@ -118,7 +113,7 @@ def _train_with(
     _train(coder, rows, standardiser, run, checkpoint_every, resume, logs, team)
     if team.leads:
         linear = isinstance(coder.coder_.generator, LinearGenerator)
-        _finish(coder, some(rows) if linear else some(rows, _DEEP_ROWS), run, "training rows")
+        finish(coder, some(rows) if linear else some(rows, _DEEP_ROWS), run, "training rows")
         print(f"see what was learned: softspike report {quote(str(out))}")
 
 
@@ -137,8 +132,8 @@ def encode_job(run: Path, data: Path, out: Path, key: str | None, device: str) -
 def evaluate_job(run: Path, data: Path, key: str | None, device: str) -> None:
     """A trained coder on a file."""
     coder, rows = _loaded(run, data, key, device)
-    summary, rivals = _figures(coder, rows)
-    sampled = _sampled(coder, rows)
+    summary, rivals = figures_of(coder, rows)
+    sampled = sampled_of(coder, rows)
     lines = summary_lines(summary, coder.target_active_, rivals)
     print_table(f"{run} on {data}", lines if sampled is None else lines + sampled_lines(sampled))
 
@@ -237,52 +232,6 @@ def _opened(run: RunFolder, rows: Rows, start: int, logs: Sequence[str]) -> Log:
     earlier, shape = run.metrics(), getattr(rows, "image_shape", None)
     files = [open_log(name, run.path, earlier, shape) for name in dict.fromkeys(logs)]
     return Log(run.append_metrics, files, seconds=seconds_of(earlier) or 0.0)
-
-
-def _finish(coder: SparseCoder, rows: Rows, run: RunFolder, what: str) -> Figures:
-    """The model, its picture and its figures."""
-    config = run.config()
-    run.save_model(coder.model_tensors())
-    run.write_json("config.json", {**config, **coder.config(), "data": config["data"]})
-    summary, rivals = figures = _figures(coder, rows)
-    sampled = _sampled(coder, rows)
-    content = {"on": what, **summary._asdict(), "baselines": rivals._asdict(), "target_active": coder.target_active_}
-    run.write_json("summary.json", content if sampled is None else {**content, "sampled": sampled._asdict()})
-    lines = summary_lines(summary, coder.target_active_, rivals)
-    if sampled is not None:
-        _draw_deep(coder, rows, run)
-        print_table(f"{run.path} on {what}", lines + sampled_lines(sampled))
-        print(f"wrote {run.path}/model.safetensors, metrics.jsonl, summary.json, reconstructions.png, dictionary.png")
-        return figures
-    shape = config["data"].get("image_shape")
-    usage = coder.activation_probability(rows.take(torch.arange(min(len(rows), _USAGE_ROWS))).numpy()).mean(0)
-    save_dictionary(run.path / "dictionary.png", coder.components_, tuple(shape) if shape else None, usage)
-    print_table(f"{run.path} on {what}", lines)
-    print(f"wrote {run.path}/model.safetensors, metrics.jsonl, summary.json, dictionary.png")
-    return figures
-
-
-def _figures(coder: SparseCoder, rows: Rows) -> Figures:
-    return measure_figures(coder.coder_, StandardisedRows(rows, coder.standardiser_))
-
-
-def _sampled(coder: SparseCoder, rows: Rows) -> Sampled | None:
-    """What draws from the posterior reach, for a generator that is no dictionary."""
-    model = coder.coder_
-    if isinstance(model.generator, LinearGenerator) or not isinstance(model, VariationalCoder):
-        return None
-    device = coder.standardiser_.mean.device
-    return sampled_errors(model, StandardisedRows(rows, coder.standardiser_), coder.n_samples, device=device)
-
-
-def _draw_deep(coder: SparseCoder, rows: Rows, run: RunFolder) -> None:
-    """Reconstructions, and the dictionary that least squares reads from codes."""
-    model, shape, device = coder.coder_, coder.image_shape_, coder.standardiser_.mean.device
-    assert isinstance(model, VariationalCoder)
-    first = next(draws(model, rows, coder.n_samples, device=device))
-    save_reconstructions(run.path / "reconstructions.png", model, first, shape)
-    codes = torch.from_numpy(coder.inference_.codes(rows).toarray())
-    save_estimated_dictionary(run.path / "dictionary.png", rows.take(torch.arange(len(rows))), codes, shape)
 
 
 def _claim(run: RunFolder, config: dict[str, Any] | None) -> None:
