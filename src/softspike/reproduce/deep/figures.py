@@ -43,11 +43,13 @@ def _line(axes: Any, points: list[tuple[Any, Any]], colour: str, style: str, lab
         axes.plot(*zip(*known, strict=True), style, color=colour, marker="o", markersize=3, label=label, linewidth=1.2)
 
 
-def draw_learned(setting: DeepSetting, learned: Learned, folder: Path, stem: str) -> dict[str, Path]:
+def draw_learned(
+    setting: DeepSetting, learned: Learned, folder: Path, stem: str, originals: bool = True
+) -> dict[str, Path]:
     """Reconstructions, samples, dictionaries, traversals and attribute atoms, one row or more for each model."""
-    originals = next(iter(learned.values()))["originals"]
+    above = [next(iter(learned.values()))["originals"]] if originals else []
     rows: dict[str, list[np.ndarray]] = {
-        "reconstructions": [originals, *(m["reconstructions"] for m in learned.values())],
+        "reconstructions": [*above, *(m["reconstructions"] for m in learned.values())],
         "samples": [m["samples"] for m in learned.values()],
         "dictionaries": [row for m in learned.values() for row in np.array_split(m["atoms"], 3)],
         "traversals": [row for m in learned.values() for row in m["traversals"][:3]],

@@ -15,7 +15,9 @@ from softspike.reproduce.deep.store import DeepStore
 __all__ = ["learned_part"]
 
 
-def learned_part(store: DeepStore, setting: DeepSetting, conventions: str, folder: Path, stem: str) -> list[str]:
+def learned_part(
+    store: DeepStore, setting: DeepSetting, conventions: str, folder: Path, stem: str, originals: bool
+) -> list[str]:
     """The pictures of the middle cells, and the attributes that their components tell."""
     learned: dict[str, dict[str, np.ndarray]] = {}
     for name, record in store.measured().items():
@@ -25,10 +27,11 @@ def learned_part(store: DeepStore, setting: DeepSetting, conventions: str, folde
     learned = {method: learned[method] for method in METHODS if method in learned}
     if not learned:
         return []
-    written = draw_learned(setting, learned, folder, stem)
+    written = draw_learned(setting, learned, folder, stem, originals)
     rows = ", ".join(METHODS[method] for method in learned)
+    first = "Test images, and the" if originals else "Of test images, which are not ours to show, the"
     said = {
-        "reconstructions": f"Test images, and the best of {setting.n_samples} draws by, from top to bottom: {rows}.",
+        "reconstructions": f"{first} best of {setting.n_samples} draws by, from top to bottom: {rows}.",
         "samples": f"Images from the prior alone, in the same order: {rows}.",
         "dictionaries": "Least-squares dictionaries estimated from codes, three rows for each model in the same order: "
         "the strongest atoms, then atoms from evenly further down.",

@@ -59,7 +59,9 @@ def write_deep_page(folders: Sequence[Path], page: Path) -> None:
         figures = {"study": store.config(), "cells": store.measured()}
         text = json.dumps(figures, indent=1, ensure_ascii=False, allow_nan=False)
         write_atomically(page.with_name(f"{stem}.json"), text.encode() + b"\n")
-        parts.append(f"## {setting.title}, {epochs} epochs\n\n{_part(store, page.parent, stem)}")
+        parts.append(
+            f"## {setting.title}, {epochs} epochs\n\n{_part(store, page.parent, stem, originals=setting.public)}"
+        )
     write_atomically(page, "\n".join(parts).encode())
     print(f"wrote {page}")
 
@@ -87,8 +89,9 @@ def _grids(setting: DeepSetting, measured: Mapping[str, Any]) -> list[Grid]:
     return found
 
 
-def _part(store: DeepStore, folder: Path, stem: str) -> str:
-    """One study as Markdown; its pictures go into the folder, their names begin with the stem."""
+def _part(store: DeepStore, folder: Path, stem: str, originals: bool = True) -> str:
+    """One study as Markdown; its pictures go into the folder, their names begin with the stem; `originals` says whether
+    images of the data itself are among them."""
     setting, measured = _setting(store), store.measured()
     lines = [f"{store.config()['label']}.", ""]
     several = len(measured) > 1  # one point needs neither curves nor a table of its neighbours
@@ -105,7 +108,7 @@ def _part(store: DeepStore, folder: Path, stem: str) -> str:
         lines += ["", markdown(dimension_grid(setting, records))]
         if any(share != setting.share for _, _, share in records.cells()):
             lines.append(markdown(share_grid(setting, records)))
-        lines += [markdown(measures_grid(records)), *learned_part(store, setting, name, folder, own)]
+        lines += [markdown(measures_grid(records)), *learned_part(store, setting, name, folder, own, originals)]
     lines += ["### How it was run", "", *_commands(measured), markdown(_runs(measured))]
     return "\n".join(lines)
 

@@ -25,6 +25,7 @@ class DeepSetting:
     n_samples: int  # J
     mirrored: bool
     paper_images: int  # that the paper trained on
+    public: bool = True  # whether its licence lets its images be shown on a page for everyone
     shares: tuple[float, ...] = (0.05, 0.1, 0.2, 0.5)
     share: float = 0.1  # of active components where the dimension is varied
     batch_size: int = 512
@@ -88,6 +89,6 @@ SETTINGS = {
     ),
     "celeba": DeepSetting(
         "celeba", "CelebA", (64, 64, 3), (64, 512, 1024, 2048, 4096), middle=512, beta=1e-3, n_samples=10,
-        mirrored=True, paper_images=150_000,
+        mirrored=True, paper_images=150_000, public=False,
     ),
 }  # fmt: skip
