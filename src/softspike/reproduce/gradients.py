@@ -1,7 +1,6 @@
 """The gradient signal-to-noise ratio of a trained cell."""
 
 import copy
-from collections.abc import Iterable
 from statistics import mean
 from typing import Any
 
@@ -35,9 +34,5 @@ def snr_figures(coder: VariationalCoder, data: Data, setting: Setting) -> dict[s
             return bound.loss(x, study.n_steps, random).total
 
         found.append(gradient_snr(loss, bound.parameter_groups(), setting.snr_passes, guards))
-    plain, published = ({name: _mean(f[name][k] for f in found) for name in found[0]} for k in (0, 1))
+    plain, published = ({name: mean(f[name][k] for f in found) for name in found[0]} for k in (0, 1))
     return {**plain, "published": published, "passes": setting.snr_passes, "floor": snr_floor(setting.snr_passes)}
-
-
-def _mean(values: Iterable[float]) -> float:
-    return mean(list(values))

@@ -8,7 +8,7 @@ from typing import Any
 
 from softspike.reproduce.cell import Cell
 
-__all__ = ["Measured", "off_by", "rows_of", "short", "shorter_runs"]
+__all__ = ["Measured", "figure_at", "off_by", "rows_of", "short", "shorter_runs"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Measured:
 
     def values(self, path: str) -> list[float]:
         """One number per good seed; `path` is dotted, as in 'loss.total'."""
-        found = (_at(record["figures"], path) for record in self.good)
+        found = (figure_at(record["figures"], path) for record in self.good)
         return [float(value) for value in found if value is not None]
 
     def mean(self, path: str) -> float | None:
@@ -48,7 +48,8 @@ class Measured:
         return short(self.mean(path), digits) + ("" if spread is None else f" ± {short(spread, 2)}")
 
 
-def _at(figures: Any, path: str) -> Any:
+def figure_at(figures: Any, path: str) -> Any:
+    """What stands at a path of names with dots; None where there is nothing."""
     for name in path.split("."):
         figures = None if figures is None else figures.get(name)
     return figures

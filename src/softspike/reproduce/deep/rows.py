@@ -5,7 +5,7 @@ from statistics import mean, stdev
 from typing import Any
 
 from softspike.reproduce.deep.cell import DENSE, METHODS
-from softspike.reproduce.rows import short
+from softspike.reproduce.rows import figure_at, short
 
 __all__ = ["Records", "conventions_in", "methods_in"]
 
@@ -30,13 +30,13 @@ class Records:
         ]
 
     def value(self, method: str, n_components: int, share: float, path: str) -> float | None:
-        values = [_at(record["figures"], path) for record in self.of(method, n_components, share)]
+        values = [figure_at(record["figures"], path) for record in self.of(method, n_components, share)]
         known = [float(value) for value in values if value is not None]
         return mean(known) if known else None
 
     def text(self, method: str, n_components: int, share: float, path: str, digits: int = 3) -> str:
         """The mean, with the standard deviation where there are several seeds."""
-        values = [_at(record["figures"], path) for record in self.of(method, n_components, share)]
+        values = [figure_at(record["figures"], path) for record in self.of(method, n_components, share)]
         known = [float(value) for value in values if value is not None]
         if not known:
             return "–"
@@ -58,9 +58,3 @@ def methods_in(records: Records) -> list[str]:
     """In the order of the paper."""
     found = {record["cell"]["method"] for record in records.all}
     return [method for method in METHODS if method in found]
-
-
-def _at(figures: Any, path: str) -> Any:
-    for name in path.split("."):
-        figures = None if figures is None else figures[name]
-    return figures

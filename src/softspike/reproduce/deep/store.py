@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from torch import Tensor
@@ -48,7 +48,7 @@ class DeepStore:
     @contextmanager
     def claimed(self, cell: str) -> Iterator[bool]:
         """Whether this process may work on the cell: it is not finished, and no other process is at it."""
-        with open(open_own(self.path / "models" / f".{cell}.lock", os.O_RDWR), "r+b") as lock:
+        with self._lock(cell) as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -59,9 +59,12 @@ class DeepStore:
     @contextmanager
     def alone(self, name: str) -> Iterator[None]:
         """One process at a time; the others wait."""
-        with open(self.path / "models" / f".{name}.lock", "w") as lock:
+        with self._lock(name) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+
+    def _lock(self, name: str) -> BinaryIO:
+        return open(open_own(self.path / "models" / f".{name}.lock", os.O_RDWR), "r+b")
 
     def done(self, cell: str) -> bool:
         return (self.path / "measured" / f"{cell}.json").exists()
