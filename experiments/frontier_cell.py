@@ -18,6 +18,7 @@ from softspike.data import ArrayRows, Patches, Standardiser, TensorRows, olshaus
 from softspike.methods import Built, Plan, method_named
 from softspike.metric import active_count, dead_components, explained_variance
 from softspike.model import VariationalCoder
+from softspike.solver import SupportCorrection
 from softspike.train import Progress
 
 __all__ = ["OURS", "Cell", "complete", "patches"]
@@ -136,7 +137,7 @@ def _measure(estimator: SparseCoder, train: Tensor, valid: Tensor, n: int) -> di
         "active": active_count(codes),
         "dead": dead_components(_codes(coder, standardiser(train))) / codes.shape[1],  # of all training patches
         "worst_patch": float(left.max()),  # ‖x − x̂‖²/‖x‖²
-        "rounds": _rounds(coder, x),
+        "uncorrected": _uncorrected(coder, x),
         "rivals": rivals(x[:n], coder.generator.atoms.detach(), codes[:n]) if n else {},
     }
 
@@ -145,13 +146,10 @@ def _codes(coder: Coder, x: Tensor) -> Tensor:
     return torch.cat([coder.code(part) for part in x.split(_CHUNK)])
 
 
-def _rounds(coder: Coder, x: Tensor) -> dict[str, float]:
-    """Explained variance after 0, 1, … of the model's rounds of correction, all at the same mean count."""
+def _uncorrected(coder: Coder, x: Tensor) -> float | None:
+    """Explained variance of the first code, refitted on its support, for a model that corrects it."""
     if not (isinstance(coder, VariationalCoder) and coder.correction is not None):
-        return {}
-    correction, atoms, found = coder.correction, coder.generator.atoms, {}
-    for n in range(len(correction.levels) + 1):
-        parts = ((part, coder.trained_law(part).code(coder.cut)) for part in x.split(_CHUNK))
-        codes = torch.cat([correction(part, atoms, start, n).code for part, start in parts])
-        found[str(n)] = explained_variance(x, coder.generator(codes))
-    return found
+        return None
+    first, atoms = SupportCorrection(0, coder.correction.positive), coder.generator.atoms
+    codes = [first(part, atoms, coder.trained_law(part).code(coder.cut)).code for part in x.split(_CHUNK)]
+    return explained_variance(x, coder.generator(torch.cat(codes)))

@@ -113,8 +113,9 @@ def _row(key: Setting, results: Results) -> list[str]:
 
 
 def _uncorrected(result: Mapping[str, Any]) -> float:
-    """Of the first support with three refit steps; cells from before there was a correction keep it under "refit"."""
-    return result.get("rounds", {}).get("0", result.get("refit", {}).get("3", float("nan")))
+    """Of the first support with three refit steps, for a model that corrects it."""
+    found = result.get("uncorrected")
+    return float("nan") if found is None else found
 
 
 def _number(value: float) -> str:

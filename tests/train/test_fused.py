@@ -3,6 +3,7 @@
 import copy
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from softspike.encoder import LinearEncoder
 from softspike.methods.published import EQUATIONS, PUBLISHED, SCRIPTS, Study, build_published
 from softspike.methods.registry import METHODS, Plan, build
 from softspike.objective import BestOf, MeanOf
-from softspike.posterior import clipped_log_of_rate
+from softspike.posterior import log_of_rate
 from softspike.threshold import Subgradient
 from softspike.train import train_in_turn, train_replicas
 from softspike.train.fused import NotFused, train_fused
@@ -28,7 +29,7 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 VARIATIONAL = [name for name in PUBLISHED if name != "fista"]
 ODD = Study(n_features=11, n_components=19, n_steps=3, batch_size=9, widths=(21, 17))  # no multiple of any tile
 ROWS = TensorRows(torch.randn(24, 11, generator=torch.Generator().manual_seed(5)))
-CLIPPED = replace(SCRIPTS, read_spike=clipped_log_of_rate)
+UNCLIPPED = replace(SCRIPTS, read_spike=log_of_rate)
 SUBGRADIENT = type(EQUATIONS)(Subgradient(), EQUATIONS.read_spike, 0.0, 0)
 
 
@@ -38,8 +39,12 @@ def built(name, conventions, n_samples, seed, study=ODD):
 
 CASES = [(name, SCRIPTS, 6, 0) for name in VARIATIONAL]
 CASES += [(name, EQUATIONS, 1, 1) for name in VARIATIONAL]
-CASES += [("spike-and-slab", CLIPPED, 6, 0), ("spike-and-slab", CLIPPED, 1, 1)]
+CASES += [("spike-and-slab", UNCLIPPED, 6, 0), ("spike-and-slab", UNCLIPPED, 1, 1)]
 CASES += [("thresholded-laplacian", SUBGRADIENT, 2, 0), ("thresholded-gaussian-gamma", SUBGRADIENT, 5, 1)]
+
+
+# tf32, a GPU's default, may choose another sample where two are nearly as good.
+exactly = partial(train_fused, precision="ieee")
 
 
 def weights(coder):
@@ -60,16 +65,16 @@ def trained():
         def saved(self, progress): ...
 
     seeds = [seed for *_, seed in CASES]
-    ends = train_replicas(coders, ROWS, recipe, seeds=seeds, device=DEVICE, engine=train_fused, observers=[Watch()])
+    ends = train_replicas(coders, ROWS, recipe, seeds=seeds, device=DEVICE, engine=exactly, observers=[Watch()])
     terms = [train_plainly(coder, ROWS, recipe, seed) for coder, seed in zip(plain, seeds, strict=True)]
     return coders, plain, ends, losses, torch.stack(terms)
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=lambda n: f"{CASES[n][0]}, J={CASES[n][2]}, {n}")
 def test_a_fused_run_equals_the_plain_one(trained, number):
-    """After three steps, one and a half epochs. Float32 sums in another order: 2e-5; tf32 products on a GPU: 2e-2."""
+    """After three steps, one and a half epochs. Float32 sums in another order: 2e-5."""
     fused, plain = weights(trained[0][number]), weights(trained[1][number])
-    assert float((fused - plain).norm() / plain.norm()) < (2e-5 if DEVICE == "cpu" else 2e-2)
+    assert float((fused - plain).norm() / plain.norm()) < 2e-5
 
 
 def test_losses_are_those_of_the_plain_run(trained):
@@ -78,7 +83,7 @@ def test_losses_are_those_of_the_plain_run(trained):
     assert [step for step, _ in losses] == [2, 3]
     means = [torch.stack([loss.misfit, loss.kl, loss.active]) for _, loss in losses]
     mean = (2 * means[0] + means[1]) / 3
-    torch.testing.assert_close(mean, terms.mean(0), rtol=1e-5 if DEVICE == "cpu" else 1e-2, atol=1e-5)
+    torch.testing.assert_close(mean, terms.mean(0), rtol=1e-5, atol=1e-5)
 
 
 def test_a_replica_equals_training_alone():

@@ -7,10 +7,11 @@ import torch
 import triton
 from torch import Tensor
 
+from softspike.kernels.resident import score_resident
 from softspike.kernels.slopes import head_slopes
 from softspike.kernels.winner import redraw, score
 
-__all__ = ["Law", "Timing", "redraw_winners", "score_samples", "slopes_at_heads"]
+__all__ = ["Law", "Resident", "Tiled", "Timing", "redraw_winners", "score_samples", "slopes_at_heads"]
 
 
 @dataclass(frozen=True)
@@ -49,25 +50,63 @@ class Timing:
         return self.warm_ups.shape[1]
 
 
+_PROGRAMS = 132  # as many as an H100 or H200 has multiprocessors
+
+
 def _power(size: int, most: int) -> int:
     return min(most, max(16, triton.next_power_of_2(size)))
 
 
+@dataclass(frozen=True)
+class Tiled:
+    """`score` with tiles of so many inputs × components."""
+
+    rows: int
+    columns: int
+    registers: int | None = None  # at most; with 128, two programs fit into a multiprocessor: one waits, one computes
+
+
+@dataclass(frozen=True)
+class Resident:
+    """`score_resident` with so many inputs and groups of four samples a program."""
+
+    rows: int
+    groups: int
+
+
 def score_samples(
-    law: Law, heads: Tensor, atoms: Tensor, x: Tensor, scores: Tensor, settings: Tensor, time: Timing, precision: str
-) -> None:
+    law: Law, heads: Tensor, atoms: Tensor, x: Tensor, scores: Tensor, settings: Tensor, time: Timing, precision: str,
+    tiles: Tiled | Resident | None = None,
+) -> None:  # fmt: skip
     """scores (R, J, B) ← ‖x − A·zⱼ‖², with atoms in float32 or rounded to bfloat16."""
     (n, n_rows, n_features), d, n_scored = x.shape, atoms.shape[2], scores.shape[1]
-    crowded = triton.cdiv(n_rows, 16) * (n_scored // 4) * n >= 132  # more programs than multiprocessors
-    rows, columns = ((8 if law.draws_levels else 16), 32) if crowded else (4, 64)
-    # With 128 registers two programs fit into a multiprocessor: one computes while the other waits.
-    two_at_once = {"maxnreg": 128} if crowded and x.is_cuda else {}
-    score[(triton.cdiv(n_rows, rows), n_scored // 4, n)](
-        heads, atoms, x, scores, settings, time.keys, time.clock, time.warm_ups, time.warm_up_of,
-        n_rows, n_features, d, time.n_steps, n_scored, **law.constants,
-        ROWS=rows, FEATURES=_power(n_features, 256), COMPONENTS=columns, PRECISION=precision,
-        num_warps=8, num_stages=2, **two_at_once,
-    )  # fmt: skip
+    tiles = tiles or scoring_tiles(law, atoms, n_rows, n_scored)
+    tensors = (heads, atoms, x, scores, settings, time.keys, time.clock, time.warm_ups, time.warm_up_of)
+    sizes = (n_rows, n_features, d, time.n_steps, n_scored)
+    options = {"FEATURES": _power(n_features, 256), "PRECISION": precision, "num_warps": 8, **law.constants}
+    grid = triton.cdiv(n_rows, tiles.rows)
+    if isinstance(tiles, Resident):
+        score_resident[(grid, triton.cdiv(n_scored // 4, tiles.groups), n)](
+            *tensors, *sizes, tiles.groups, ROWS=tiles.rows, COMPONENTS=_power(d, 256), **options
+        )
+    else:
+        limit = {"maxnreg": tiles.registers} if tiles.registers and x.is_cuda else {}
+        score[(grid, n_scored // 4, n)](
+            *tensors, *sizes, ROWS=tiles.rows, COMPONENTS=tiles.columns, num_stages=2, **options, **limit
+        )
+
+
+def scoring_tiles(law: Law, atoms: Tensor, n_rows: int, n_scored: int) -> Tiled | Resident:
+    """What measured best on 132 multiprocessors, which are to have the same number of programs each, or none."""
+    n, n_features, d = atoms.shape
+    groups = n_scored // 4
+    few, eights = triton.cdiv(n_rows, 4) * groups * n <= _PROGRAMS, triton.cdiv(n_rows, 8) * groups * n
+    resident = atoms.dtype == torch.bfloat16 and max(n_features, d) <= 256  # 128 KiB of shared memory
+    if resident and not law.draws_levels:
+        return Resident(4, 1) if few else Resident(8, min(groups, triton.cdiv(eights, _PROGRAMS)))
+    if triton.cdiv(n_rows, 16) * groups * n < _PROGRAMS:
+        return Tiled(4, 64)
+    return Tiled(8 if law.draws_levels else 16, 32, registers=128)
 
 
 def redraw_winners(

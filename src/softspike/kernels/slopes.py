@@ -9,8 +9,8 @@ import triton.language as tl
 from softspike.kernels import settings as column
 from softspike.kernels.divergences import gamma_kl, laplace_kl, normal_kl, spike_slab_kl
 from softspike.kernels.draws import GAMMA, PLAIN, SPIKE
+from softspike.kernels.four import LOG_HIGH, LOG_LOW
 from softspike.kernels.heads import drawn_slope, exp_clamped, read_head, sampled_slab
-from softspike.kernels.winner import LOG_HIGH, LOG_LOW
 
 __all__ = ["head_slopes"]
 

@@ -8,42 +8,10 @@ import triton
 import triton.language as tl
 
 from softspike.kernels import settings as column
-from softspike.kernels.draws import GAMMA, SPIKE, base_noise, code_of, gamma_noise, pick_of, spike_noise, stacked
-from softspike.kernels.heads import drawn_logit, exp_clamped, read_head, sampled_slab
+from softspike.kernels.draws import GAMMA, SPIKE, code_of, pick_of
+from softspike.kernels.four import four_codes, four_draws, law_of
 
 __all__ = ["redraw", "score"]
-
-LOG_LOW, LOG_HIGH = tl.constexpr(-13.815510557964274), tl.constexpr(13.815510557964274)  # log 1e∓6
-
-
-@triton.jit
-def _four(
-    heads, settings, seed, step, warm_up, group, b, i, inside, n_components,
-    N_HEADS: tl.constexpr, LAPLACE: tl.constexpr, FORM: tl.constexpr,
-):  # fmt: skip
-    """What samples 4·group … 4·group + 3 are made of: location, scale, and for each its noise and its level or spike.
-
-    The fourth part is the Gamma draw, the noisy logit, or the fixed level; the last is what turns it into a level.
-    """
-    element = b * n_components + i
-    location, scale = sampled_slab(
-        read_head(heads, 0, b, i, n_components, N_HEADS, inside),
-        read_head(heads, 1, b, i, n_components, N_HEADS, inside), warm_up, LAPLACE, FORM,
-    )  # fmt: skip
-    n0, n1, n2, n3 = base_noise(seed, element, group, step, LAPLACE)
-    level = tl.load(settings + column.LEVEL)
-    e0, e1, e2, e3 = level, level, level, level
-    unit = 1.0
-    if FORM == SPIKE:
-        raw = read_head(heads, 2, b, i, n_components, N_HEADS, inside)
-        logits = drawn_logit(raw, tl.load(settings + column.READING))
-        e0, e1, e2, e3 = spike_noise(seed, element, group, step)
-        e0, e1, e2, e3 = logits + e0, logits + e1, logits + e2, logits + e3
-    if FORM == GAMMA:
-        alpha = exp_clamped(read_head(heads, 2, b, i, n_components, N_HEADS, inside), LOG_LOW, LOG_HIGH)
-        unit = 1.0 / exp_clamped(read_head(heads, 3, b, i, n_components, N_HEADS, inside), LOG_LOW, LOG_HIGH)
-        e0, e1, e2, e3 = gamma_noise(seed, alpha, element, group, step)
-    return location, scale, n0, n1, n2, n3, e0, e1, e2, e3, unit
 
 
 @triton.jit
@@ -73,14 +41,11 @@ def score(
             for start in range(0, n_components, COMPONENTS):
                 i = start + tl.arange(0, COMPONENTS)[None, :]
                 inside = (b < n_rows) & (i < n_components)
-                location, scale, n0, n1, n2, n3, e0, e1, e2, e3, unit = _four(
-                    heads, settings, seed, step, warm_up, group, b, i, inside, n_components, N_HEADS, LAPLACE, FORM
+                location, scale, chance, unit = law_of(
+                    heads, settings, warm_up, b, i, inside, n_components, N_HEADS, LAPLACE, FORM
                 )
-                z = stacked(
-                    code_of(n0, location, scale, e0, unit, FORM), code_of(n1, location, scale, e1, unit, FORM),
-                    code_of(n2, location, scale, e2, unit, FORM), code_of(n3, location, scale, e3, unit, FORM),
-                    ROWS, COMPONENTS,
-                )  # fmt: skip
+                draws = four_draws(seed, step, group, b * n_components + i, chance, LAPLACE, FORM)
+                z = four_codes(location, scale, unit, draws, ROWS, COMPONENTS, FORM)
                 # Rows of atoms past the last are read as 0, so what was drawn for them does not matter.
                 k = start + tl.arange(0, COMPONENTS)[:, None]
                 a = tl.load(atoms + f * n_components + k, (f < n_features) & (k < n_components), 0.0)
@@ -113,9 +78,8 @@ def redraw(
 
     inside = (b < n_rows) & (i < n_components)
     heads += r * n_rows * N_HEADS * n_components
-    location, scale, n0, n1, n2, n3, e0, e1, e2, e3, unit = _four(
-        heads, settings, seed, step, warm_up, winner // 4, b, i, inside, n_components, N_HEADS, LAPLACE, FORM
-    )
+    location, scale, chance, unit = law_of(heads, settings, warm_up, b, i, inside, n_components, N_HEADS, LAPLACE, FORM)
+    n0, n1, n2, n3, e0, e1, e2, e3 = four_draws(seed, step, winner // 4, b * n_components + i, chance, LAPLACE, FORM)
     noise, extra = pick_of(n0, n1, n2, n3, winner % 4), pick_of(e0, e1, e2, e3, winner % 4)
     z = code_of(noise, location, scale, extra, unit, FORM)
     place = r * n_rows * n_components + b.to(tl.int64) * n_components + i
@@ -125,7 +89,6 @@ def redraw(
         tl.store(extras + place, extra, inside)
     if FORM == GAMMA:
         tl.store(extras + place, tl.maximum(extra, 1.1754943508222875e-38), inside)
-        alpha = exp_clamped(read_head(heads, 2, b, i, n_components, N_HEADS, inside), LOG_LOW, LOG_HIGH)
-        tl.store(shapes + place, alpha, inside)
+        tl.store(shapes + place, chance, inside)
     active = tl.where(inside & (z != 0), 1.0, 0.0)
     tl.atomic_add(totals + r * 3 + 2, share * tl.sum(tl.sum(active, 1), 0))

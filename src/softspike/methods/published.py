@@ -21,7 +21,7 @@ from softspike.posterior import (
     Posterior,
     SpikeLogits,
     SpikeSlabPosterior,
-    log_of_rate,
+    clipped_log_of_rate,
     logit_of_rate,
 )
 from softspike.prior import LaplacePrior, NormalPrior, Prior, SpikeSlabPrior
@@ -52,7 +52,7 @@ class Conventions:
     laplace_delay: int  # steps before the ω of the Laplacian rises
 
 
-SCRIPTS = Conventions(DoubledStraightThrough(), log_of_rate, spike_slab_start=0.1, laplace_delay=1500)
+SCRIPTS = Conventions(DoubledStraightThrough(), clipped_log_of_rate, spike_slab_start=0.1, laplace_delay=1500)
 EQUATIONS = Conventions(StraightThrough(), logit_of_rate, spike_slab_start=0.0, laplace_delay=0)
 
 

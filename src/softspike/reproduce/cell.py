@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from softspike.methods.plan import Built
 from softspike.methods.published import EQUATIONS, PUBLISHED, SCRIPTS, Builder, Conventions, Study, build_published
 from softspike.objective import BestOf, ImportanceWeighted, MeanOf, Objective
-from softspike.posterior import clipped_log_of_rate
+from softspike.posterior import log_of_rate
 from softspike.threshold import Subgradient
 
 __all__ = [
@@ -82,11 +82,12 @@ VARIANTS = {
     "scripts": Variant("scripts", "the published scripts' conventions", SCRIPTS),
     "equations": Variant("equations", "the paper's equations", EQUATIONS),
 }
-# The scripts' conventions with one switch set as the paper says: which of them makes a difference?
+# The scripts' conventions with one switch set as the paper says, or (unclipped) as one might read the scripts: which of
+# them makes a difference?
 _SWITCHES: dict[str, tuple[str, Conventions]] = {
     "single-gradient": ("dz/dμ = 1", replace(SCRIPTS, gradient=EQUATIONS.gradient)),
     "logit": ("logit γ", replace(SCRIPTS, read_spike=EQUATIONS.read_spike)),
-    "clipped": ("log γ = −max(−raw, 0)", replace(SCRIPTS, read_spike=clipped_log_of_rate)),
+    "unclipped": ("log γ = log σ(raw)", replace(SCRIPTS, read_spike=log_of_rate)),
     "start-0": ("spike-and-slab warmed up from 0", replace(SCRIPTS, spike_slab_start=EQUATIONS.spike_slab_start)),
     "no-delay": ("Laplacian warmed up at once", replace(SCRIPTS, laplace_delay=EQUATIONS.laplace_delay)),
 }

@@ -11,8 +11,9 @@ from softspike.threshold.cut import level_for_count
 __all__ = ["Corrected", "SupportCorrection"]
 
 _ADDED = 0.15  # of the target count, in every round
+_LEAST, _PACE = 0.5, 0.05  # the share of the target that is left after the first round, and what a round adds to it
 # Steps of conjugate gradients: at first, after adding, after dropping, after dropping for the last time, or alone.
-_FIRST, _ADDED_TO, _DROPPED_FROM, _LAST, _ALONE = 1, 4, 1, 2, 3
+_FIRST, _ADDED_TO, _DROPPED_FROM, _LAST, _ALONE = 1, 4, 1, 4, 3
 
 
 class Corrected(NamedTuple):
@@ -23,9 +24,11 @@ class Corrected(NamedTuple):
 class SupportCorrection(nn.Module):
     """Rounds of: add i where |aᵢᵀ(x − Az)| > pₖ, fit z on its support, drop i where |zᵢ| < qₖ, fit again.
 
-    The levels pₖ and qₖ are set once, so that on average 15 % of the target count is added and the target count is
-    left; then each row is for itself, and every round costs five or so products with AᵀA. A fit is a few steps of
-    conjugate gradients, as `refit_on_support` does them. Without levels, or rounds, one fit is all.
+    The first round keeps the surest of the support, a share max(½, 1 − rounds/20) of the target count, and the others
+    let it grow to the target: what is added then answers what the surest leave unexplained. The levels pₖ and qₖ are
+    set once, so that this holds on average with 15 % of the target added in every round; then each row is for itself.
+    A round costs six or so products with AᵀA, a fit is a few steps of conjugate gradients, as `refit_on_support` does
+    them. Without levels, or rounds, one fit is all.
     """
 
     levels: Tensor  # (rounds, 2): pₖ and qₖ; NaN until calibrated
@@ -35,9 +38,9 @@ class SupportCorrection(nn.Module):
         self.positive = positive
         self.register_buffer("levels", torch.full((n_rounds, 2), torch.nan))
 
-    def forward(self, x: Tensor, atoms: Tensor, codes: Tensor, n_rounds: int | None = None) -> Corrected:
-        """The corrected code of x from a first one; fewer rounds than there are levels for if asked."""
-        levels = self.levels[: 0 if bool(self.levels.isnan().any()) else n_rounds]
+    def forward(self, x: Tensor, atoms: Tensor, codes: Tensor) -> Corrected:
+        """The corrected code of x from a first one."""
+        levels = self.levels[:0] if bool(self.levels.isnan().any()) else self.levels
         product, state = _start(x, atoms, codes, _FIRST if len(levels) else _ALONE)
         for k, (add, drop) in enumerate(levels):
             state = self._grown(state, add, product)
@@ -48,13 +51,13 @@ class SupportCorrection(nn.Module):
     def calibrate(
         self, x: Tensor, atoms: Tensor, codes: Tensor, mean_active: float, weights: Tensor | None = None
     ) -> None:
-        """Set the levels so that codes of x, which start as `codes`, have `mean_active` non-zeros after each round."""
+        """Set the levels so that codes of x, which start as `codes`, end with `mean_active` non-zeros."""
         product, state = _start(x, atoms, codes, _FIRST)
-        for level in self.levels:
+        for level, share in zip(self.levels, _shares(len(self.levels)), strict=True):
             gains = self._size(state.slope) * (state.code == 0)
             level[0] = level_for_count(gains, _ADDED * mean_active, weights).clamp_min(0)
             state = self._grown(state, level[0], product)
-            level[1] = level_for_count(self._size(state.code), mean_active, weights).clamp_min(0)
+            level[1] = level_for_count(self._size(state.code), share * mean_active, weights).clamp_min(0)
             state = self._pruned(state, level[1], product, _DROPPED_FROM)
 
     def _size(self, value: Tensor) -> Tensor:
@@ -75,6 +78,12 @@ class SupportCorrection(nn.Module):
         if not self.positive:
             return state
         return state._replace(code=torch.where(state.code > 0, state.code, before))
+
+
+def _shares(n_rounds: int) -> list[float]:
+    """Of the target count, what each round leaves; the last leaves all."""
+    missing = min(1 - _LEAST, _PACE * n_rounds) / max(n_rounds - 1, 1)
+    return [1 - missing * left for left in reversed(range(n_rounds))]
 
 
 _Product = Callable[[Tensor], Tensor]

@@ -56,11 +56,11 @@ def train_batched(
     seeds: Sequence[int],
     device: torch.device | str = "cpu",
     observers: Sequence[Observer] = (),
-    captured: bool = False,
+    captured: bool = True,
 ) -> list[Diverged | None]:
     """As `train_in_turn`, in one program; NotTogether where the loss draws samples or cannot be batched.
 
-    With `captured`, steps on a GPU are recorded once and replayed.
+    Steps on a GPU are recorded once and replayed, unless not `captured`.
     """
     stack = Stack([coder.to(device) for coder in coders])
     one = BatchedStep(stack, recipe, seeds, torch.device(device))

@@ -98,7 +98,12 @@ class FusedRun:
 
 
 def prepare(
-    coders: Sequence[Coder], rows: Rows, recipe: Recipe, seeds: Sequence[int], device: torch.device | str
+    coders: Sequence[Coder],
+    rows: Rows,
+    recipe: Recipe,
+    seeds: Sequence[int],
+    device: torch.device | str,
+    precision: str | None = None,
 ) -> FusedRun:
     """The run, or NotFused where these coders or this recipe have no kernels."""
     data, distinct = rows.take(torch.arange(len(rows))).to(device), list(dict.fromkeys(seeds))
@@ -106,7 +111,7 @@ def prepare(
     inertia = check_recipe(recipe)
     rates = Lookup([recipe.groups[g].rate for g in ("inference", "generator")], n_steps, device)
     order = torch.zeros(len(distinct), len(rows), dtype=torch.int32, device=device)
-    precision = "ieee" if data.device.type == "cpu" else "tf32"
+    precision = precision or ("ieee" if data.device.type == "cpu" else "tf32")
 
     def order_of(index: list[int]) -> Tensor:
         return torch.tensor([distinct.index(seeds[i]) for i in index], dtype=torch.int32, device=device)
@@ -134,12 +139,15 @@ def train_fused(
     seeds: Sequence[int],
     device: torch.device | str = "cuda",
     observers: Sequence[Observer] = (),
+    precision: str | None = None,
 ) -> list[Diverged | None]:
     """As `train_in_turn`, all coders in one program; raises NotFused for what has no kernels.
 
+    `precision` of products: "ieee" for float32, "tf32" (a GPU's default) for tf32 and scores on bfloat16 atoms.
+
     Observers are told once an epoch, with the mean loss of the replicas, one epoch late: nothing waits for them.
     """
-    run = prepare([coder.to(device) for coder in coders], rows, recipe, seeds, device)
+    run = prepare([coder.to(device) for coder in coders], rows, recipe, seeds, device, precision)
     ends: list[Diverged | None] = [None] * len(coders)
     optimizer = recipe.build(coders[0].parameter_groups())
     betas = torch.tensor([float(getattr(coder, "beta", 0.0)) for coder in coders])
