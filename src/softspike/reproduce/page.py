@@ -26,9 +26,10 @@ _HEAD = """\
 
 After Fallah & Rozell, *Variational Sparse Coding with Learned Thresholding* (ICML 2022). Each part shows first the
 measures that tell good codes from bad ones, then the published measures with the paper's figures beside ours. *Scripts*
-are the conventions of the authors' published scripts (dz/dμ = 2 on active units; the spike's log γ = −max(−raw, 0), read
-as logit γ; the warm-up of the spike-and-slab from 0.1 instead of 0, that of the Laplacian after 1,500 steps instead of at
-once), *equations* those of the paper's text. This page was written by `softspike reproduce page` from the figures in the JSON files beside it.
+are the conventions of the authors' published scripts (dz/dμ = 2 on active units; the spike's log γ = −max(−raw, 0),
+read as logit γ; the warm-up of the spike-and-slab from 0.1 instead of 0, that of the Laplacian after 1,500 steps
+instead of at once), *equations* those of the paper's text. This page was written by `softspike reproduce page` from the
+figures in the JSON files beside it.
 {seeds}"""
 
 

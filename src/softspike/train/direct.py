@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from softspike.coder import Loss
 from softspike.encoder import LinearEncoder, MLPEncoder
 from softspike.generator import Dictionary, UnitNormDictionary
-from softspike.layers.affine import affine, affine_relu_back, back, fast, hidden_layers
+from softspike.layers.affine import affine, affine_relu_back, back, fast, hidden_layers, knows_bfloat16, weigh
 from softspike.model import VariationalCoder
 from softspike.objective import BestOf
 from softspike.objective.compiled import draw_key, knows, worth
@@ -18,7 +18,7 @@ from softspike.posterior import GaussianPosterior, LaplacePosterior
 from softspike.posterior.beliefs import LOG_LIMIT
 from softspike.threshold import SLOPES
 from softspike.train.order import step_random
-from softspike.train.precision import FullPrecision
+from softspike.train.precision import BFloat16, FullPrecision
 from softspike.train.step import Step
 from softspike.train.team import Alone
 
@@ -35,7 +35,7 @@ def direct(one: Step) -> bool:
         and type(coder.generator) in (Dictionary, UnitNormDictionary)
         and type(coder.objective) is BestOf
         and isinstance(one.team, Alone)
-        and type(one.precision) is FullPrecision
+        and (type(one.precision) is FullPrecision or (type(one.precision) is BFloat16 and knows_bfloat16()))
         and one.device.type == "cpu"
         and not one.steered
         and all(parameter.requires_grad for parameter in coder.parameters())
@@ -63,8 +63,13 @@ class DirectStep:
         assert coder.threshold is not None
         self.one, self.coder, self.n_samples = one, coder, coder.objective.n_samples
         self.posterior, self.threshold, self.dictionary = coder.posterior, coder.threshold, coder.generator
+        head = self.posterior.log_scale if isinstance(self.posterior, LaplacePosterior) else self.posterior.log_variance
         self.layers = [layer for layer in coder.encoder.modules() if isinstance(layer, nn.Linear)]
-        self.weights = [layer.weight for layer in self.layers]
+        self.heads = [self.posterior.location, head]
+        self.low = type(one.precision) is BFloat16
+        own = [layer.weight.detach() for layer in [*self.layers, *self.heads]]
+        own += [layer.bias.detach() for layer in [*self.layers, *self.heads]]
+        self.own, self.used = own, [part.bfloat16() for part in own] if self.low else own
 
     @torch.no_grad()
     def __call__(self, x: Tensor, step: int) -> Loss:
@@ -85,12 +90,11 @@ class DirectStep:
         from softspike.kernels.cpu.winner import slopes_of, winner_of  # numba takes a second to load
 
         coder, posterior, atoms = self.coder, self.posterior, self.dictionary.weight
-        hidden = hidden_layers(x, self.weights, [layer.bias for layer in self.layers])
+        hidden, location, raw = self._through_networks(x)
         if laplace := isinstance(posterior, LaplacePosterior):
-            head, power, omega = posterior.log_scale, 1.0, posterior.warm_up(step)  # samples are drawn at ω·b
+            power, omega = 1.0, posterior.warm_up(step)  # samples are drawn at ω·b
         else:
-            head, power, omega = posterior.log_variance, 0.5, 1.0
-        location, raw = (affine(hidden[-1], part.weight, part.bias) for part in (posterior.location, head))
+            power, omega = 0.5, 1.0
         settled = (power * raw).clamp_(-power * LOG_LIMIT, power * LOG_LIMIT).exp_()
         w = winner_of(
             x, location, omega * settled, settled, self.threshold.level.value, coder.prior.scale, atoms,
@@ -107,17 +111,26 @@ class DirectStep:
         by_raw = torch.ops.aten.hardtanh_backward(by_log, raw, -LOG_LIMIT, LOG_LIMIT)
         decay = 2 * unit * self.dictionary.frobenius if isinstance(self.dictionary, Dictionary) else 0.0
         torch.addmm(atoms, r.T, w.codes, beta=decay, out=atoms.grad)
-        self._into_networks(hidden, [(posterior.location, by_location), (head, by_raw)])
+        self._into_networks(hidden, by_location, by_raw)
         misfit, kl = w.misfit.mean(), w.kl.mean()
         return Loss(misfit + coder.beta * kl + unit * self.dictionary.penalty(), misfit, kl, w.active.mean())
 
-    def _into_networks(self, hidden: list[Tensor], heads: list[tuple[nn.Linear, Tensor]]) -> None:
+    def _through_networks(self, x: Tensor) -> tuple[list[Tensor], Tensor, Tensor]:
+        """The encoder's layers, and the outputs of the two heads in float32."""
+        if self.low:
+            torch._foreach_copy_(self.used, self.own)
+        n = len(self.layers)
+        weights, biases = self.used[: n + 2], self.used[n + 2 :]
+        hidden = hidden_layers(x.to(weights[0].dtype), weights[:n], biases[:n])
+        location, raw = (affine(hidden[-1], weights[k], biases[k]).float() for k in (n, n + 1))
+        return hidden, location, raw
+
+    def _into_networks(self, hidden: list[Tensor], *by_heads: Tensor) -> None:
         """∂/∂W and ∂/∂b of the heads, whose outputs have these slopes, and of the encoder's layers before them."""
-        for head, grad in heads:
-            torch.mm(grad.T, hidden[-1], out=head.weight.grad)
-            torch.sum(grad, 0, out=head.bias.grad)
+        grads, n = [grad.to(hidden[-1].dtype) for grad in by_heads], len(self.layers)
+        for head, grad in zip(self.heads, grads, strict=True):
+            weigh(grad, hidden[-1], head.weight.grad, head.bias.grad)  # type: ignore[arg-type]
         if self.layers:
-            (one, by_one), (other, by_other) = heads
             into = [(layer.weight.grad, layer.bias.grad) for layer in self.layers]
-            grad = back(by_one, one.weight).add_(back(by_other, other.weight))
-            affine_relu_back(grad, self.weights, hidden, into)  # type: ignore[arg-type]
+            grad = back(grads[0], self.used[n]).add_(back(grads[1], self.used[n + 1]))
+            affine_relu_back(grad, self.used[:n], hidden, into)  # type: ignore[arg-type]
