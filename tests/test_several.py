@@ -10,30 +10,21 @@ from small import quick, same_bits, small_data
 from softspike import SparseCoder, several, sweep
 from softspike.data import StandardisedRows
 from softspike.fitting import split
-from softspike.methods import build
-from softspike.train import train
 
 X = small_data()
 
 
 @pytest.mark.parametrize("method", ["hard-gaussian", "thresholded-laplacian", "fista", "topk"])
 def test_each_start_is_as_if_alone(method, monkeypatch):
-    """Bit for bit on a CPU: the plain loop on the same rows with each seed; `fit` keeps the one of least error."""
+    """Bit for bit on a CPU: what `fit` makes of each seed; the one of least error is kept."""
     kept = {}
     monkeypatch.setattr("softspike.estimator.best_of", lambda outcomes: kept.setdefault("all", outcomes)[1].fitted)
     coder = quick(method=method, n_init=3, random_state=5).fit(X)
     outcomes = kept["all"]
     assert len(outcomes) == 3
-    first = quick(method=method, random_state=5).fit(X)
-    assert same_bits(outcomes[0].fitted.coder.state_dict(), first.coder_.state_dict())
-    rows, standardiser = coder.begin(X)
-    for start, outcome in zip(coder.starts(12), outcomes, strict=True):
-        alone, recipe = build(start.method, start.plan, start.seed)
-        learning, _ = split(StandardisedRows(rows, standardiser), 24, 5)
-        train(alone, learning, recipe, seed=start.seed)
-        trained = dict(outcome.fitted.coder.named_parameters())
-        for name, value in alone.named_parameters():
-            np.testing.assert_array_equal(value.detach().numpy(), trained[name].detach().numpy())
+    for number, outcome in enumerate(outcomes):
+        alone = quick(method=method, random_state=5 + number).fit(X)
+        assert same_bits(outcome.fitted.coder.state_dict(), alone.coder_.state_dict())
     assert coder.init_errors_ == pytest.approx([outcome.error for outcome in outcomes])
 
 
@@ -43,7 +34,7 @@ def test_the_best_start_is_kept():
     assert coder.init_errors_.shape == (4,)
     assert len(set(coder.init_errors_)) == 4
     rows, standardiser = coder.begin(X)
-    aside = split(StandardisedRows(rows, standardiser), 24, 0)[1]
+    aside = split(StandardisedRows(rows, standardiser), 24)[1]
     x = aside.take(torch.arange(len(aside)))
     with torch.no_grad():
         error = (x - coder.coder_.generator(coder.coder_.code(x))).square().mean()
@@ -90,6 +81,7 @@ def test_a_sweep_is_every_fit():
     settings = [
         {"n_active": 2}, {"n_active": 4}, {"sparsity": 0.3, "n_active": None}, {"n_components": 20}, {"max_steps": 7},
         {"method": "topk"}, {"n_init": 2}, {"n_init": 2, "n_active": 5},
+        {"random_state": 4},
     ]  # fmt: skip
     swept = sweep([quick(**setting) for setting in settings], X)
     for setting, coder in zip(settings, swept, strict=True):
@@ -110,4 +102,11 @@ def test_a_sweep_trains_in_company(monkeypatch):
     monkeypatch.setattr(several, "train_replicas", counted)
     sweep([quick(n_active=count) for count in (2, 3, 4)], X)
     quick(n_init=2).fit(X)
-    assert seen == [3, 2]
+    sweep([quick(random_state=seed) for seed in (0, 1, 7)], X)
+    assert seen == [3, 2, 3]
+
+
+@pytest.mark.parametrize("given", [SparseCoder(3), [SparseCoder(3), 3]])
+def test_a_sweep_of_something_else_is_refused(given):
+    with pytest.raises(TypeError, match="expected a list of SparseCoder"):
+        sweep(given, X)

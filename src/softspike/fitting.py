@@ -136,7 +136,7 @@ def fit_rows(
     )
     watching = [recovery, *observers, *([_Saver(recovery, on_checkpoint)] if on_checkpoint else [])]
     standard = StandardisedRows(on_device(rows, device), fitted.standardiser)
-    learning, held_out = split(standard, plan.n_components, seed)
+    learning, held_out = split(standard, plan.n_components)
 
     def train_from(recipe: Recipe, start: int) -> None:
         try:
@@ -193,19 +193,20 @@ def _below(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
 
 
-def split(rows: Rows, n_components: int, seed: int) -> tuple[Rows, Rows]:
+def split(rows: Rows, n_components: int) -> tuple[Rows, Rows]:
     """Rows to learn from, and rows kept aside to calibrate the sparsity on.
 
     Codes of rows that the dictionary was fitted to are a few per cent sparser than those of unseen ones, so the cut is
     placed on rows training never saw: a tenth, at most 8192, but of small sets up to a quarter, because a few hundred
-    rows place it badly. Tiny sets cannot spare any and serve as both.
+    rows place it badly. Tiny sets cannot spare any and serve as both. The same rows for every seed, so that starts can
+    be compared.
     """
     most = max(_CALIBRATION_NUMBERS // max(n_components, rows.n_features), 1)
     n = min(max(len(rows) // 10, min(len(rows) // 4, 1000)), _CALIBRATION_ROWS, most)
     if n < _FEWEST_ROWS:
         return rows, SubsetRows(rows, torch.arange(min(len(rows), most)))
     dtype = torch.int32 if len(rows) < 2**31 else torch.int64
-    shuffled = torch.randperm(len(rows), generator=Generator().manual_seed(seed), dtype=dtype)
+    shuffled = torch.randperm(len(rows), generator=Generator().manual_seed(0), dtype=dtype)
     return SubsetRows(rows, shuffled[n:]), SubsetRows(rows, shuffled[:n])
 
 

@@ -37,12 +37,12 @@ def fit_several(
 ) -> list[Outcome]:
     """Train and calibrate a coder from each start, as `fit_rows` would one of them, through `train_replicas`.
 
-    All learn from the same rows and are judged on the same held-out ones: those that the first seed sets aside. The
-    starts share their number of components and their recipe.
+    All learn from the same rows and are judged on the same held-out ones. The starts share their number of components
+    and their recipe.
     """
     made = [prepare(method, plan, seed, device, standardiser, FullPrecision()) for method, plan, seed in starts]
     standard = StandardisedRows(on_device(rows, device), made[0].standardiser)
-    learning, held_out = split(standard, starts[0].plan.n_components, starts[0].seed)
+    learning, held_out = split(standard, starts[0].plan.n_components)
     ends = train_replicas(
         [fitted.coder for fitted in made], learning, made[0].recipe, seeds=[start.seed for start in starts],
         device=device, observers=observers,

@@ -12,14 +12,14 @@ from softspike.several import fit_several
 
 __all__ = ["sweep"]
 
-_MAY_DIFFER = {"sparsity", "n_active", "beta"}  # among coders that share shapes, schedule and random numbers
+_MAY_DIFFER = {"sparsity", "n_active", "beta", "random_state"}  # among coders that share shapes and schedule
 
 
 def sweep(coders: Sequence[SparseCoder], X: Any) -> list[SparseCoder]:
     """Fit every coder to X, each as its own `fit` would, and return them.
 
-    Coders that differ in sparsity, active count or β alone are given to `softspike.train.train_replicas` together: on a
-    GPU they go through one program where their losses allow it, on a CPU they take turns.
+    Coders that differ in sparsity, active count, β or seed alone are given to `softspike.train.train_replicas`
+    together: on a GPU they go through one program where their losses allow it, on a CPU they take turns.
 
     >>> import numpy as np
     >>> from softspike import SparseCoder, sweep
@@ -28,6 +28,8 @@ def sweep(coders: Sequence[SparseCoder], X: Any) -> list[SparseCoder]:
     >>> [coder.target_active_ for coder in sweep(coders, X)]
     [2.0, 4.0]
     """
+    if isinstance(coders, SparseCoder) or not all(isinstance(coder, SparseCoder) for coder in coders):
+        raise TypeError(f"sweep was given {coders!r}, expected a list of SparseCoder")
     groups: dict[Hashable, list[SparseCoder]] = defaultdict(list)
     for coder in coders:
         groups[_company(coder)].append(coder)
