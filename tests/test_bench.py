@@ -47,6 +47,10 @@ def test_a_single_timing_is_refused() -> None:
     result = softspike("bench", "--quick", "--peers", "SPAMS,nobody")
     assert result.code == 2
     assert "'nobody' was asked for, expected peers among scikit-learn, SPAMS, celer, skglm" in result.err
+    for wrong in ("nan", "-1", "inf"):
+        result = softspike("bench", "--quick", "--seconds", wrong)
+        assert result.code == 2
+        assert "expected more than 0 of each" in result.err
     result = softspike("bench", "--components", "many")
     assert result.code == 2
     assert "'many' was given, expected whole numbers with commas" in result.err
@@ -60,11 +64,14 @@ def test_the_verdict_compares_equal_accuracy_only() -> None:
     """A faster but looser peer does not count; a slower verdict says by how much."""
     rows = [
         made("lasso", "softspike", "lasso", [1.0, 2.0, 1.0], 1e-3),
+        made("lasso", "softspike", "FISTA", [12.0, 24.0, 11.6], 1e-3),
         made("lasso", "hasty", "Lasso", [0.1, 0.1, 0.1], 1e-1),
         made("lasso", "exact", "LARS", [3.0, 6.0, 2.9], 1e-7),
         made("omp", "softspike", "OMP", [1.0, 1.0, 1.0], None),
         made("omp", "quick", "OMP", [0.5, 0.5, 0.4], None),
     ]
-    lasso, omp = verdicts(rows, 1e-3)
+    lasso, fista, omp = verdicts(rows, 1e-3)
+    assert "our FISTA" in fista
+    assert "4.00 × slower than it" in fista
     assert "ours is 3.00 × as fast as the fastest of equal accuracy, exact LARS" in lasso
     assert "ours is 2.00 × slower than the fastest of equal accuracy, quick OMP" in omp

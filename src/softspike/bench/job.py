@@ -44,6 +44,11 @@ def bench_job(out: Path | None, size: Size) -> list[Row]:
             f"{size.rounds} rounds, {size.signals} signals and components {list(size.components)} were asked for, "
             "expected at least 2 rounds, 1 signal and 1 component: a single timing says nothing"
         )
+    if not 0 < size.seconds < float("inf") or size.training_steps < 1:
+        raise ValueError(
+            f"{size.seconds:g} seconds a turn and {size.training_steps} training steps were asked for, expected more "
+            "than 0 of each"
+        )
     for name in size.peers or ():
         if name not in PEERS:
             raise ValueError(f"{name!r} was asked for, expected peers among {', '.join(PEERS)}")

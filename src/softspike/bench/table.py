@@ -89,6 +89,11 @@ def verdicts(rows: Sequence[Row], gap: float) -> list[str]:
                 f"{components:,} atoms, {family}: ours is {_faster(median(ratios(best, ours)))} the fastest of equal "
                 f"accuracy, {best.label}; in processor time, {_faster(work(best, ours))} it."
             )
+            said += [
+                f"{components:,} atoms, {family}: our {row.name}, {row.note}, is {_faster(median(ratios(best, row)))} it."
+                for row in mine
+                if row.package == "softspike" and row.family == family and row.name == "FISTA"
+            ]
     return said
 
 
