@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-__all__ = ["level_for_count"]
+__all__ = ["level_for_count", "nearest_level_for_count"]
 
 
 def level_for_count(scores: Tensor, mean_count: float, weights: Tensor | None = None) -> Tensor:
@@ -15,3 +15,14 @@ def level_for_count(scores: Tensor, mean_count: float, weights: Tensor | None = 
     reached = weights.double().repeat_interleave(d)[index].cumsum(0) > mean_count * (1 + 1e-12)
     first_over = int(reached.to(torch.uint8).argmax()) if bool(reached.any()) else n * d - 1
     return ordered[first_over]
+
+
+def nearest_level_for_count(scores: Tensor, mean_count: float, weights: Tensor | None = None) -> Tensor:
+    """The same where many scores may be equal, as clipped probabilities are: a tie falls on one side of the cut whole,
+    on that side which leaves the count nearer to `mean_count`."""
+    cut = level_for_count(scores, mean_count, weights)
+    masks = scores > cut, scores >= cut
+    counts = [mask.double().sum(1) for mask in masks]
+    above, with_tie = (float(n.mean() if weights is None else weights.double() @ n) for n in counts)
+    nearer = with_tie - mean_count < mean_count - above
+    return torch.nextafter(cut, torch.full_like(cut, -torch.inf)) if nearer else cut
