@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from softspike.reproduce.deep.command import add_deep_commands
-from softspike.reproduce.options import GO_ON, Device, Minutes, Out, PlainErrors, option
+from softspike.reproduce.options import GO_ON, Device, Minutes, PlainErrors, option
 
 __all__ = ["add_commands"]
 
@@ -44,8 +44,12 @@ def add_commands(app: typer.Typer, plain_errors: PlainErrors) -> None:
 
 
 def _command(what: str, plain_errors: PlainErrors) -> Callable[..., None]:
+    default = Path("reproduced") / what
+    folder = f"The folder to write; a second call goes on where the first stopped (default: {default})."
+    Folder = Annotated[Path, option(folder, "--out", "-o")]
+
     def command(
-        out: Out, data: Data = None, quick: Quick = False, device: Device = "auto", seeds: Seeds = None,
+        out: Folder = default, data: Data = None, quick: Quick = False, device: Device = "auto", seeds: Seeds = None,
         steps: Steps = None, conventions: Conventions = None, methods: Methods = None, samplings: Samplings = None,
         together: Together = None, cells: Cells = None, others: Others = None, limit_minutes: Minutes = None,
         train_only: TrainOnly = False,

@@ -32,7 +32,8 @@ EXPERIMENTS = {e.name: e for e in (Table1(), Table2(), GradientSnr(), Jaccard(),
 
 def reproduce_job(what: str, asked: Asked) -> None:
     """One table or figure; what an earlier call finished is taken from its folder."""
-    experiment, scope, limit = EXPERIMENTS[what], asked.scope(), Limit(asked.limit_minutes)
+    experiment, limit = EXPERIMENTS[what], Limit(asked.limit_minutes)
+    scope = asked.scope_of(experiment)
     device = pick_device(asked.device)
     if device.type == "cpu":
         torch.set_num_threads(1)  # at this size a second thread gains little and loses much beside other work
