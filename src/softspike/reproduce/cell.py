@@ -83,8 +83,8 @@ VARIANTS = {
     "scripts": Variant("scripts", "the published scripts' conventions", SCRIPTS),
     "equations": Variant("equations", "the paper's equations", EQUATIONS),
 }
-# The scripts' conventions with one switch set as the paper says, or (unclipped) as one might read the scripts: which of
-# them makes a difference?
+# The scripts' conventions with one switch set as the paper says: which of them makes a difference? "unclipped" is not
+# the paper's: the scripts take log γ = −relu(−raw) with γ held within [1e-6, 1 − 1e-6], and this is its smooth form.
 _SWITCHES: dict[str, tuple[str, Conventions]] = {
     "single-gradient": ("dz/dμ = 1", replace(SCRIPTS, gradient=EQUATIONS.gradient)),
     "logit": ("logit γ", replace(SCRIPTS, read_spike=EQUATIONS.read_spike)),

@@ -25,7 +25,12 @@ Quick = Annotated[bool, option("A small version on embedded photographs: minutes
 Seeds = Annotated[str | None, option("Seeds, with commas (default: 0,1337,747; quick: 0).")]
 Steps = Annotated[int | None, option("Training steps (default: the paper's 240,000; quick: 2,000).")]
 Conventions = Annotated[
-    str | None, option("scripts, equations (the paper's), both (default; quick: scripts), or scripts with one switch.")
+    str | None,
+    option(
+        "scripts, equations (the paper's), both (default; quick: scripts), or scripts with one switch set otherwise: "
+        "scripts-logit, -unclipped (log γ = log σ(raw) where the scripts clip it at 0), -start-0, -no-delay, "
+        "-single-gradient."
+    ),
 ]
 Methods = Annotated[str | None, option("Only these methods, with commas (tables over methods).")]
 Samplings = Annotated[str | None, option("Of mean, max and iw only these, with commas (jaccard).")]

@@ -63,7 +63,8 @@ def jaccard_findings(rows: Sequence[Measured]) -> list[str]:
     groups: dict[tuple[int, str, int], dict[str, Measured]] = {}
     for row in rows:
         groups.setdefault((row.steps, whose(row), row.cell.n_samples), {})[row.cell.sampling.name] = row
-    consistency = [_consistency(*key, arms) for key, arms in groups.items() if any(map(excess, arms.values()))]
+    lengths_first = sorted(groups.items(), key=lambda group: -group[0][0])
+    consistency = [_consistency(*key, arms) for key, arms in lengths_first if any(map(excess, arms.values()))]
     return [*consistency, *_losses(rows)]
 
 

@@ -64,7 +64,7 @@ class Store:
             own = self.cells.path.resolve() == (self.out.path / "cells").resolve()
             if not own or name.startswith("spike-and-slab.scripts"):
                 what = "conventions" if own else "data"
-                raise RunError(f"{path} has no record of its {what}; give another folder with --cells, or remove it")
+                raise RunError(f"{path} has no record of its {what}; remove it to train it again")
         for key, value in wanted.items():
             if story.get(key, value) != value:
                 raise RunError(
