@@ -22,6 +22,7 @@ from softspike.reproduce.paper import COLLAPSE, SNR, TABLE1
 from softspike.reproduce.rows import Measured
 from softspike.reproduce.setting import FULL, QUICK
 from softspike.reproduce.training import _groups
+from softspike.run import RunError
 
 TINY = replace(
     QUICK, study=Study(n_features=64, n_components=24, n_steps=12, widths=(32, 16)), n_train=400, n_valid=100,
@@ -138,6 +139,17 @@ def test_measurements_of_another_folder_count(results, tmp_path, monkeypatch):
     )
     reproduce_job("table2", Asked(tmp_path / "new", quick=True, device="cpu", conventions="both", others=[results]))
     assert (tmp_path / "new/table2.md").read_text() == (results / "table2.md").read_text()
+
+
+def test_measurements_under_other_conventions_of_the_same_name_are_refused(results, tmp_path):
+    shutil.copytree(results, tmp_path / "old")
+    measured = json.loads((tmp_path / "old/measured-audit.json").read_text())
+    measured["laplacian.scripts.max3.s0"]["training"]["conventions"] = "0123"
+    (tmp_path / "old/measured-audit.json").write_text(json.dumps(measured))
+    asked = Asked(tmp_path / "new", quick=True, device="cpu", methods="laplacian", others=[tmp_path / "old"])
+    with pytest.raises(RunError, match=r"laplacian\.scripts\.max3\.s0 was measured under other conventions"):
+        reproduce_job("table1", asked)
+    reproduce_job("table2", replace(asked, methods=None))  # which has no use for that cell
 
 
 def test_a_diverged_cell_is_a_result(tmp_path, monkeypatch):
