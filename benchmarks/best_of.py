@@ -1,13 +1,14 @@
 """Training steps with the best of J samples on a CPU: the winner's gradient only, against all J differentiated.
 
-    python -m benchmarks.best_of [--threads 2] [--repeats 7]
+    python -m benchmarks.best_of [--threads 2] [--repeats 7] [--precision bfloat16]
 
 The paper's model: batches of 100, D = d = 256, thresholded Laplacian once it is warm, published recipe; with its MLP
 encoder, and with the linear and the unrolled one; and with Gamma levels. All variants take turns in one process, so
 that what else the machine does hits each. All J are differentiated in two ways: by a bare loop of torch's layers,
 autograd and SGD, and by `BestOfPlain` in our own loop, with our encoder and optimiser. "At best" is the gain over the
 bare loop of a step by autograd with one sample in place of the winner of J: what drawing and scoring for nothing would
-give. Memory is what training adds to a process that has loaded everything.
+give. Memory is what training adds to a process that has loaded everything. With --precision bfloat16 all but the bare
+loop multiply in bfloat16.
 """
 
 import argparse
@@ -26,6 +27,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import SGD
 
+from softspike.choices import precision_named
 from softspike.data import TensorRows
 from softspike.encoder import Encoder, LinearEncoder, MLPEncoder, UnrolledEncoder
 from softspike.layers import affine_relu_plainly
@@ -34,7 +36,7 @@ from softspike.model import VariationalCoder
 from softspike.objective import BestOf, BestOfPlain, Objective
 from softspike.posterior import LaplacePosterior
 from softspike.schedule import Constant
-from softspike.train import Recipe, train_in_turn
+from softspike.train import FullPrecision, Precision, Recipe, train
 
 ROWS, WIDTH, SETTLING = 1000, 256, 100  # steps before the first that is timed: by then a tenth of the codes is active
 Run = Callable[[], None]
@@ -64,7 +66,9 @@ def built(objective: Objective, model: str) -> VariationalCoder:
     return coder
 
 
-def stepper(objective: Objective, n_steps: int, model: str = "mlp", bare: bool = False) -> Run:
+def stepper(
+    objective: Objective, n_steps: int, model: str = "mlp", bare: bool = False, precision: Precision = FullPrecision()
+) -> Run:
     """A function that runs so many training steps of one model, which has settled."""
     coder = built(objective, model)
     if bare and isinstance(coder.encoder, MLPEncoder):
@@ -75,8 +79,8 @@ def stepper(objective: Objective, n_steps: int, model: str = "mlp", bare: bool =
         return replace(made, optimizer=partial(SGD, fused=False)) if bare else made
 
     rows, short = TensorRows(torch.randn(ROWS, WIDTH)), recipe(n_steps)
-    train_in_turn([coder], rows, recipe(SETTLING), seeds=[0])
-    return lambda: train_in_turn([coder], rows, short, seeds=[0]) and None
+    train(coder, rows, recipe(SETTLING), precision=precision)
+    return lambda: train(coder, rows, short, precision=precision) and None
 
 
 class Gain(NamedTuple):
@@ -90,13 +94,11 @@ class Gain(NamedTuple):
     at_best: float
 
 
-def ratio(n_samples: int, repeats: int, model: str = "mlp", n_steps: int = 20) -> Gain:
+def ratio(n_samples: int, repeats: int, model: str, precision: Precision, n_steps: int = 20) -> Gain:
     """The gain of the winner-only step."""
-    plain, best = BestOfPlain(n_samples), BestOf(n_samples)
-    runs = [
-        stepper(plain, n_steps, model, bare=True), stepper(plain, n_steps, model),
-        stepper(best, n_steps, model), stepper(BestOf(1), n_steps, model),
-    ]  # fmt: skip
+    ours = [BestOfPlain(n_samples), BestOf(n_samples), BestOf(1)]
+    runs = [stepper(BestOfPlain(n_samples), n_steps, model, bare=True)]
+    runs += [stepper(objective, n_steps, model, precision=precision) for objective in ours]
     rounds = []
     for _ in range(repeats):
         walls, works = zip(*(timed(run) for run in runs), strict=True)
@@ -144,13 +146,14 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--samples", type=int, nargs="*", default=[1, 5, 20, 100])
     parser.add_argument("--models", nargs="*", default=["mlp", "linear", "unrolled", "gamma"])
+    parser.add_argument("--precision", choices=["float32", "bfloat16"], default="float32")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     heads = f"{'model':>8} {'J':>4} {'times faster':>13} {'range':>11} {'our loop':>9} {'less CPU':>9} {'at best':>8}"
     print(f"{heads} {'MB, winner only':>16} {'MB, all J':>10}")
     for model in options.models:
         for n_samples in options.samples if model == "mlp" else [20]:
-            gain = ratio(n_samples, options.repeats, model)
+            gain = ratio(n_samples, options.repeats, model, precision_named(options.precision, torch.device("cpu")))
             with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
                 ours, plain = pool.map(peak, [(BestOf, n_samples), (BestOfPlain, n_samples)], chunksize=1)
             spread = f"{gain.least:.2f}–{gain.most:.2f}"

@@ -5,7 +5,10 @@ import torch
 from torch import Tensor
 
 from softspike.generator import random_atoms
+from softspike.kernels.compiled import available
 from softspike.solver import SupportCorrection, refit_on_support
+from softspike.solver.correction import STEPS
+from softspike.solver.correction_compiled import correct_compiled
 
 N, D, TARGET = 500, 24, 4
 
@@ -82,6 +85,37 @@ def test_each_row_is_for_itself() -> None:
     correction.calibrate(x, atoms, codes, TARGET)
     together = correction(x, atoms, codes).code
     torch.testing.assert_close(correction(x[3:4], atoms, codes[3:4]).code, together[3:4])
+
+
+@pytest.mark.skipif(not available(), reason="numba is not installed")
+@pytest.mark.parametrize("n_components", [40, 80, 600])
+@pytest.mark.parametrize("n_rounds", [1, 2, 10])
+def test_compiled_equals_plain(n_components: int, n_rounds: int) -> None:
+    """Codes and slopes in float64, to 1e-9; in float32 for all but two rows in a hundred, to 1e-4 of the largest."""
+    x, atoms, codes = problem(n_components)
+    correction = SupportCorrection(n_rounds).double()
+    correction.calibrate(x[::2], atoms, codes[::2], TARGET)  # levels are values of these rows: too near to call there
+    x, codes = x[1::2], codes[1::2]
+    codes[7] = 0
+    wanted = correction.plainly(x, atoms, codes, correction.levels)
+    found = correct_compiled(x, atoms, codes, correction.levels, STEPS)
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
+    low = correct_compiled(x.float(), atoms.float(), codes.float(), correction.levels.float(), STEPS)[0]
+    near = ((low - wanted.code).abs().amax(1) < 1e-4 * wanted.code.abs().max()).float().mean()
+    assert near > 0.98
+
+
+@pytest.mark.skipif(not available(), reason="numba is not installed")
+def test_large_batches_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it pays; what is not a number stays that, in its own row."""
+    x, atoms, codes = problem(600)
+    correction = SupportCorrection(2).double()
+    correction.calibrate(x, atoms, codes, TARGET)
+    monkeypatch.setattr(SupportCorrection, "plainly", None)
+    codes[3, 5], x[4, 0] = torch.nan, torch.nan
+    found = correction(x, atoms, codes).code
+    assert found.isnan().any(1).nonzero()[:, 0].tolist() == [3, 4]
 
 
 def test_nothing_to_explain_stays_empty() -> None:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from softspike.solver.correction_compiled import correct_compiled, worth_compiling
 from softspike.threshold.cut import level_for_count
 
 __all__ = ["Corrected", "SupportCorrection"]
@@ -13,7 +14,8 @@ __all__ = ["Corrected", "SupportCorrection"]
 _ADDED = 0.15  # of the target count, in every round
 _LEAST, _PACE = 0.5, 0.05  # the share of the target that is left after the first round, and what a round adds to it
 # Steps of conjugate gradients: at first, after adding, after dropping, after dropping for the last time, or alone.
-_FIRST, _ADDED_TO, _DROPPED_FROM, _LAST, _ALONE = 1, 4, 1, 4, 3
+STEPS = _FIRST, _ADDED_TO, _DROPPED_FROM, _LAST = 1, 4, 1, 4
+_ALONE = 3
 
 
 class Corrected(NamedTuple):
@@ -41,6 +43,12 @@ class SupportCorrection(nn.Module):
     def forward(self, x: Tensor, atoms: Tensor, codes: Tensor) -> Corrected:
         """The corrected code of x from a first one."""
         levels = self.levels[:0] if bool(self.levels.isnan().any()) else self.levels
+        if len(levels) and not self.positive and worth_compiling(x, atoms):
+            return Corrected(*correct_compiled(x, atoms, codes, levels, STEPS))
+        return self.plainly(x, atoms, codes, levels)
+
+    def plainly(self, x: Tensor, atoms: Tensor, codes: Tensor, levels: Tensor) -> Corrected:
+        """By dense products: the reference."""
         product, state = _start(x, atoms, codes, _FIRST if len(levels) else _ALONE)
         for k, (add, drop) in enumerate(levels):
             state = self._grown(state, add, product)

@@ -7,14 +7,19 @@ __all__ = ["level_for_count", "nearest_level_for_count"]
 
 
 def level_for_count(scores: Tensor, mean_count: float, weights: Tensor | None = None) -> Tensor:
-    """The cut c at which Σᵦ wᵦ·#{i : scoreᵦᵢ > c} = mean_count; scores (B, d), weights (B,) of sum 1, equal if None."""
-    n, d = scores.shape
+    """The cut c at which Σᵦ wᵦ·#{i : scoreᵦᵢ > c} = mean_count; scores (B, d), weights (B,) of sum 1, equal if None.
+
+    It lies midway between the last score above it and the first below: on a score, rounding would decide.
+    """
     if weights is None:
-        weights = torch.full((n,), 1 / n, dtype=torch.float64, device=scores.device)
+        weights = torch.full((len(scores),), 1 / len(scores), dtype=torch.float64, device=scores.device)
+    scores, weights = scores[weights > 0], weights[weights > 0]
+    n, d = scores.shape
     ordered, index = scores.flatten().sort(descending=True)
     reached = weights.double().repeat_interleave(d)[index].cumsum(0) > mean_count * (1 + 1e-12)
     first_over = int(reached.to(torch.uint8).argmax()) if bool(reached.any()) else n * d - 1
-    return ordered[first_over]
+    below, above = ordered[first_over], ordered[max(first_over - 1, 0)]
+    return torch.where(above.isfinite(), below.lerp(above, 0.5), below)
 
 
 def nearest_level_for_count(scores: Tensor, mean_count: float, weights: Tensor | None = None) -> Tensor:
@@ -24,5 +29,5 @@ def nearest_level_for_count(scores: Tensor, mean_count: float, weights: Tensor |
     masks = scores > cut, scores >= cut
     counts = [mask.double().sum(1) for mask in masks]
     above, with_tie = (float(n.mean() if weights is None else weights.double() @ n) for n in counts)
-    nearer = with_tie - mean_count < mean_count - above
+    nearer = above < with_tie and with_tie - mean_count < mean_count - above
     return torch.nextafter(cut, torch.full_like(cut, -torch.inf)) if nearer else cut

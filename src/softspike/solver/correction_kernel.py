@@ -1,0 +1,107 @@
+"""The loops of a support's correction, one row after another, on the entries of AᵀA that the support needs."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softspike.kernels.compiled import compiled
+from softspike.solver.loops import Array, Whole, dot
+
+__all__ = ["correct_rows"]
+
+_TINY = 1e-20
+
+
+@compiled
+def _slope(out: Array, match: Array, chosen: Whole, values: Array, gram: Array) -> None:
+    """Aᵀ(x − Az) = Aᵀx − Σ zⱼ·Aᵀaⱼ, for all components; four atoms at a time spare three passes over them."""
+    n, k, j = len(out), len(values), 0
+    out[:] = match
+    while j + 4 <= k:
+        a, b, c, d = values[j], values[j + 1], values[j + 2], values[j + 3]
+        p, q, r, s = gram[chosen[j]], gram[chosen[j + 1]], gram[chosen[j + 2]], gram[chosen[j + 3]]
+        for i in range(n):
+            out[i] -= a * p[i] + b * q[i] + c * r[i] + d * s[i]
+        j += 4
+    while j < k:
+        a, p = values[j], gram[chosen[j]]
+        for i in range(n):
+            out[i] -= a * p[i]
+        j += 1
+
+
+@compiled
+def _fit(values: Array, slope: Array, chosen: Whole, gram: Array, n_steps: int) -> None:
+    """Conjugate gradients on ½‖x − Az‖² over the support, values and slope (k,) in place."""
+    k, kind = len(values), values.dtype.type
+    block = np.empty((k, k), values.dtype)
+    for i in range(k):
+        row = gram[chosen[i]]
+        for j in range(k):
+            block[i, j] = row[chosen[j]]
+    direction, bend = slope.copy(), np.empty_like(slope)
+    before = dot(slope, slope)
+    for step in range(n_steps):
+        for i in range(k):
+            bend[i] = dot(block[i], direction)
+        length = kind(dot(slope, direction) / max(dot(direction, bend), kind(_TINY)))
+        for i in range(k):
+            values[i] += length * direction[i]
+            slope[i] -= length * bend[i]
+        if step + 1 < n_steps:
+            now = dot(slope, slope)
+            share = kind(now / max(before, kind(_TINY)))
+            for i in range(k):
+                direction[i] = slope[i] + share * direction[i]
+            before = now
+
+
+@compiled
+def _pruned(chosen: Whole, values: Array, slope: Array, on: NDArray[np.bool_], gram: Array, level: float) -> int:
+    """How many are left of the support, moved to its front, without those of a size up to the level."""
+    k, left = len(values), 0
+    for j in range(k):
+        if not abs(values[j]) > level:
+            on[chosen[j]] = False
+            row = gram[chosen[j]]
+            for i in range(k):
+                slope[i] += values[j] * row[chosen[i]]
+    for j in range(k):
+        if on[chosen[j]]:
+            chosen[left], values[left], slope[left] = chosen[j], values[j], slope[j]
+            left += 1
+    return left
+
+
+@compiled
+def correct_rows(
+    match: Array, codes: Array, slopes: Array, gram: Array, levels: Array, first: int, grown: int, dropped: int,
+    last: int,
+) -> None:  # fmt: skip
+    """Codes (B, d) corrected in place and their slopes, from Aᵀx (B, d) and AᵀA; the counts are steps of a fit."""
+    d, n_rounds = codes.shape[1], len(levels)
+    chosen, values, near = np.empty(d, np.int64), np.empty(d, codes.dtype), np.empty(d, codes.dtype)
+    on = np.zeros(d, np.bool_)
+    for s in range(len(codes)):
+        code, slope, k = codes[s], slopes[s], 0
+        for i in range(d):
+            on[i] = code[i] != 0
+            if on[i]:
+                chosen[k], values[k] = i, code[i]
+                k += 1
+        _slope(slope, match[s], chosen[:k], values[:k], gram)
+        for step in range(n_rounds + 1):
+            if step > 0:
+                for i in range(d):
+                    if not on[i] and abs(slope[i]) > levels[step - 1, 0]:
+                        on[i], chosen[k], values[k] = True, i, 0.0
+                        k += 1
+            for j in range(k):
+                near[j] = slope[chosen[j]]
+            _fit(values[:k], near[:k], chosen[:k], gram, first if step == 0 else grown)
+            if step > 0:
+                k = _pruned(chosen[:k], values[:k], near[:k], on, gram, levels[step - 1, 1])
+                _fit(values[:k], near[:k], chosen[:k], gram, last if step == n_rounds else dropped)
+            _slope(slope, match[s], chosen[:k], values[:k], gram)
+        code[:] = 0.0
+        for j in range(k):
+            code[chosen[j]] = values[j]
