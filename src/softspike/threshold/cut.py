@@ -29,5 +29,7 @@ def nearest_level_for_count(scores: Tensor, mean_count: float, weights: Tensor |
     masks = scores > cut, scores >= cut
     counts = [mask.double().sum(1) for mask in masks]
     above, with_tie = (float(n.mean() if weights is None else weights.double() @ n) for n in counts)
-    nearer = above < with_tie and with_tie - mean_count < mean_count - above
-    return torch.nextafter(cut, torch.full_like(cut, -torch.inf)) if nearer else cut
+    if above == with_tie or with_tie - mean_count >= mean_count - above:
+        return cut
+    lower = scores[scores < cut]
+    return lower.max().lerp(cut, 0.5) if len(lower) else torch.nextafter(cut, torch.full_like(cut, -torch.inf))
