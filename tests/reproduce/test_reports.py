@@ -162,7 +162,7 @@ def test_consistency_is_what_goes_beyond_chance(best, average, said):
 def test_all_arms_of_the_sampling_study_are_named_at_each_length():
     rows = [jaccard_row(s, 0.2 + n / 10, 0.2, steps=24_000) for n, s in enumerate((MEAN, BEST, WEIGHTED))]
     long, brief = EXPERIMENTS["jaccard"].report([jaccard_row(BEST, 0.3, 0.2), *rows], FULL, {}).findings
-    assert long.startswith("J = 20, 240,000 steps (scripts)")
+    assert long.startswith("J = 20, 240,000 steps (scripts, 1 seed)")
     assert long.endswith("not trained for as long: average and importance-weighted.")
     order = [brief.index(name) for name in ("importance-weighted 0.20", "max-ELBO 0.10", "average 0 (at chance)")]
     assert order == sorted(order)

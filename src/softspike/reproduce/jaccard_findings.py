@@ -73,7 +73,8 @@ def _consistency(steps: int, conventions: str, n_samples: int, arms: dict[str, M
     order = sorted(known, key=lambda name: -known[name].value)
     listed = [f"{SAMPLINGS[name].title} {known[name]}" for name in order]
     missing = [sampling.title for name, sampling in SAMPLINGS.items() if name not in known]
-    where = f"J = {n_samples}, {steps:,} steps ({conventions})"
+    fewest = min(len(row.good) for name, row in arms.items() if name in known)
+    where = f"J = {n_samples}, {steps:,} steps ({conventions}, {fewest} seed{'' if fewest == 1 else 's'})"
     parts = [f"{where}: Jaccard index less the index between inputs: {', '.join(listed)}"]
     if {BEST.name, MEAN.name} <= known.keys():
         parts.append(_claim(known[BEST.name], known[MEAN.name]))
