@@ -15,7 +15,16 @@ from softspike.prior import Prior
 from softspike.schedule import Time
 from softspike.simulation import Simulated, simulations
 from softspike.solver.correction import Corrected, SupportCorrection
-from softspike.threshold import Hard, PositiveHard, Reweighted, Threshold, ThresholdedLaw, TrackedLevel, level_for_count
+from softspike.threshold import (
+    Hard,
+    PositiveHard,
+    Reweighted,
+    Threshold,
+    ThresholdedLaw,
+    TrackedLevel,
+    level_for_count,
+    nearest_level_for_count,
+)
 
 __all__ = ["VariationalCoder"]
 
@@ -143,7 +152,9 @@ class VariationalCoder(Coder):
         """Set the cut, and return the law of x that it was set by."""
         law = self.trained_law(x)
         if hasattr(law, "score"):
-            cut = level_for_count(law.score, mean_active, weights)
+            # Probabilities of a spike may be equal in many places: where they are clipped, all those at the limit.
+            level = nearest_level_for_count if isinstance(law, SpikeSlab) else level_for_count
+            cut = level(law.score, mean_active, weights)
             self.cut.copy_(cut if self.cut.isnan() else torch.lerp(self.cut, cut, pull))
             if self.correction is not None and isinstance(law, ThresholdedLaw):
                 self.correction.calibrate(x, atoms_of(self.generator), law.code(self.cut), mean_active, weights)

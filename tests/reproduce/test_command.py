@@ -2,11 +2,14 @@
 
 import json
 import os
+import shutil
 import signal
 import time
 
 import pytest
 from command import softspike, start
+
+from softspike.run import read_tensors, write_tensors
 
 # Small enough for seconds: one method, one seed, few steps; the sizes are those of --quick.
 FEW = ["--quick", "--device", "cpu", "--methods", "fista,laplacian"]
@@ -116,6 +119,8 @@ def test_the_page_names_no_folder(straight, tmp_path):
         (["--quick", "--conventions", "mine"], "--conventions names 'mine', expected some of: scripts, equations"),
         (["--quick", "--seeds", "0;1"], "--seeds is '0;1'"),
         (["--quick", "--methods", "lasso"], "--methods names 'lasso'"),
+        (["--quick", "--samplings", "iw"], "--samplings names iw, but table1 is about max"),
+        (["--quick", "--data", "nothing.npy"], "--quick takes the embedded photographs, and --data is nothing.npy"),
         (["--quick", "--steps", "0"], "--steps is 0"),
         (["--quick", "--together", "0"], "--together is 0"),
         (["--quick", "--limit-minutes", "-1"], "--limit-minutes is -1"),
@@ -136,3 +141,74 @@ def test_a_folder_holds_one_setting(straight, tmp_path):
     nothing = softspike("reproduce", "page", tmp_path, "-o", tmp_path / "page.md")
     assert nothing.code == 2
     assert "has no config.json" in nothing.sentence
+
+
+@pytest.mark.parametrize(("table", "named"), [("snr", "fista"), ("snr", "gaussian,fista"), ("table2", "gaussian")])
+def test_methods_that_a_table_has_no_row_for_are_refused(tmp_path, table, named):
+    done = softspike("reproduce", table, "--quick", "--methods", named, "-o", tmp_path / "out")
+    assert done.code == 2
+    strange = named.split(",")[-1]
+    assert f"--methods names {strange}, but {table} is about " in done.sentence
+    assert "thresholded-laplacian; leave --methods out" in done.sentence
+    assert not (tmp_path / "out").exists()
+
+
+def test_out_has_a_default(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = softspike("reproduce", "table2", "--quick", "--steps", 2, "--device", "cpu", "--train-only")
+    assert done.code == 0, done.err
+    assert len(times(tmp_path / "reproduced/table2/cells")) == 4
+    for table in ("table1", "table2", "snr", "jaccard", "dictionaries"):
+        assert f"(default: reproduced/{table})" in " ".join(softspike("reproduce", table, "--help").out.split())
+
+
+@pytest.mark.parametrize(
+    ("steps", "data", "said"),
+    [(300, None, "other steps than asked for (60, not 300)"), (60, "0123", "other data than asked for (0123, not ")],
+)
+def test_cells_of_another_study_are_refused(straight, tmp_path, steps, data, said):
+    """In one sentence, before anything is trained; a cell of the same study is taken."""
+    cells = tmp_path / "cells"
+    shutil.copytree(straight[0] / "cells", cells)
+    if data is not None:
+        rewrite(cells / "fista.s0.safetensors", data=data)
+    before = times(cells)
+    done = softspike("reproduce", "table1", *FEW, "--steps", steps, "--cells", cells, "-o", tmp_path / "out")
+    assert done.code == 2
+    assert said in done.sentence
+    assert "fista.s0.safetensors was trained with" in done.sentence
+    assert times(cells) == before
+
+
+def test_other_conventions_under_the_same_name_are_refused(straight, tmp_path):
+    cells = tmp_path / "cells"
+    shutil.copytree(straight[0] / "cells", cells)
+    rewrite(cells / "laplacian.scripts.max1.s0.safetensors", conventions="0123")
+    done = softspike("reproduce", "table1", *FEW, "--steps", 60, "--cells", cells, "-o", tmp_path / "out")
+    assert done.code == 2
+    assert "was trained with other conventions than asked for (0123, not " in done.sentence
+
+
+def test_cells_without_a_record_are_known_only_in_their_own_folder(straight, tmp_path):
+    out = tmp_path / "out"
+    shutil.copytree(straight[0] / "cells", out / "cells")
+    for path in (out / "cells").glob("*.safetensors"):
+        rewrite(path, data=None, conventions=None)
+    command = ["reproduce", "table1", *FEW, "--train-only", "--steps"]
+    elsewhere = softspike(*command, 60, "--cells", out / "cells", "-o", tmp_path / "other")
+    assert elsewhere.code == 2
+    assert "has no record of its data" in elsewhere.sentence
+    assert softspike(*command, 60, "-o", out).code == 0
+    shutil.rmtree(tmp_path / "other")
+    (out / "config.json").unlink()
+    shorter = softspike(*command, 61, "-o", out)
+    assert shorter.code == 2
+    assert "other steps than asked for (60, not 61)" in shorter.sentence
+
+
+def rewrite(path, **changes):
+    """The file of a trained cell with another record; None takes an entry out."""
+    tensors, metadata = read_tensors(path)
+    story = {**json.loads(metadata["story"]), **changes}
+    kept = {name: value for name, value in story.items() if value is not None or name == "diverged"}
+    write_tensors(path, tensors, {"story": json.dumps(kept)})

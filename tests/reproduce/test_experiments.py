@@ -2,22 +2,27 @@
 
 import json
 import re
+import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from softspike.methods.published import Study
+from softspike.metric import active_count
 from softspike.reproduce import setting
 from softspike.reproduce.asked import Asked
 from softspike.reproduce.cell import BEST, METHODS, VARIANTS, Cell
+from softspike.reproduce.codes import deterministic_codes
 from softspike.reproduce.job import EXPERIMENTS, reproduce_job
 from softspike.reproduce.page import write_page
 from softspike.reproduce.paper import COLLAPSE, SNR, TABLE1
 from softspike.reproduce.rows import Measured
 from softspike.reproduce.setting import FULL, QUICK
 from softspike.reproduce.training import _groups
+from softspike.run import RunError
 
 TINY = replace(
     QUICK, study=Study(n_features=64, n_components=24, n_steps=12, widths=(32, 16)), n_train=400, n_valid=100,
@@ -71,7 +76,9 @@ def test_cells_are_shared_between_experiments(results):
 
 def test_the_right_measures_come_first_and_every_row_has_its_baselines(results):
     tables = json.loads((results / "table1.json").read_text())["tables"]
-    assert [table["title"].split(" (")[0] for table in tables] == ["Codes and their statistics", "As published"] * 2
+    titles = [table["title"].split(" (")[0] for table in tables]
+    assert titles == ["Codes and their statistics", "As published"] * 2 + ["Side by side"]
+    assert len(tables[-1]["rows"]) == 15
     published = tables[1]
     assert len(published["rows"]) == 15
     zero = published["columns"].index("z = 0")
@@ -102,6 +109,18 @@ def test_the_figures_of_a_cell_are_whole_and_plausible(results):
     assert fista["matched"]["fista_active"] == pytest.approx(fista["best_sample"]["active"], rel=0.02)
 
 
+def test_clipped_spikes_have_a_code_without_noise():
+    """Heads with raw > 0 all say γ = 1 − 1e-6: the code has as many components as those, not none."""
+    cell = Cell(METHODS["spike-and-slab"], BEST, 1, VARIANTS["scripts"], 0)
+    coder = cell.build(TINY.study).coder
+    x = torch.randn(50, 64, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        coder.posterior.spike.weight.zero_()
+        coder.posterior.spike.bias.copy_(torch.where(torch.arange(24) < 9, 1.0, -3.0))
+    settled = deterministic_codes(coder, x, x, mean_active=7.0)
+    assert active_count(settled) == 9
+
+
 def test_nothing_is_done_twice(results, monkeypatch, capsys):
     def never(*_, **__):
         raise AssertionError("trained or measured again")
@@ -120,6 +139,17 @@ def test_measurements_of_another_folder_count(results, tmp_path, monkeypatch):
     )
     reproduce_job("table2", Asked(tmp_path / "new", quick=True, device="cpu", conventions="both", others=[results]))
     assert (tmp_path / "new/table2.md").read_text() == (results / "table2.md").read_text()
+
+
+def test_measurements_under_other_conventions_of_the_same_name_are_refused(results, tmp_path):
+    shutil.copytree(results, tmp_path / "old")
+    measured = json.loads((tmp_path / "old/measured-audit.json").read_text())
+    measured["laplacian.scripts.max3.s0"]["training"]["conventions"] = "0123"
+    (tmp_path / "old/measured-audit.json").write_text(json.dumps(measured))
+    asked = Asked(tmp_path / "new", quick=True, device="cpu", methods="laplacian", others=[tmp_path / "old"])
+    with pytest.raises(RunError, match=r"laplacian\.scripts\.max3\.s0 was measured under other conventions"):
+        reproduce_job("table1", asked)
+    reproduce_job("table2", replace(asked, methods=None))  # which has no use for that cell
 
 
 def test_a_diverged_cell_is_a_result(tmp_path, monkeypatch):
@@ -148,17 +178,71 @@ def test_the_page_is_written_from_the_files_alone(results, tmp_path):
     assert (tmp_path / "empty.md").read_text().count("Not measured yet") == len(EXPERIMENTS)
 
 
-def test_shorter_runs_have_a_part_of_their_own(results, tmp_path):
+def test_shorter_runs_stand_in_the_same_table(results, tmp_path):
     short, page = tmp_path / "short", tmp_path / "linear.md"
     reproduce_job("jaccard", Asked(short, quick=True, device="cpu", steps=5, samplings="max"))
     write_page([results, short], page)
-    text = page.read_text()
-    alone = text.index("Support consistency by training objective, 5 steps")
-    assert "Table 1" not in text[alone:]
-    assert page.with_name("linear-jaccard-5.png").is_file()
+    part = page.read_text().split("## Support consistency by training objective\n")[1].split("\n## ")[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in part.splitlines() if line.startswith("|")]
+    columns = {name: rows[0].index(name) for name in ("training", "conventions", "J", "steps", "seeds")}
+    ours = [
+        row for row in rows[2:] if row[columns["training"]] == "max-ELBO" and row[columns["conventions"]] == "scripts"
+    ]
+    assert [[row[columns[name]] for name in ("J", "steps", "seeds")] for row in ours] == [
+        ["3", "12", "1"], ["3", "5", "1"], ["4", "12", "1"], ["4", "5", "1"],
+    ]  # fmt: skip
+    assert "Not measured yet" not in page.read_text()
     long, brief = (json.loads((tmp_path / f"linear-audit{suffix}.json").read_text()) for suffix in ("", "-5"))
     assert {record["training"]["steps"] for record in long.values()} == {12}
     assert {record["training"]["steps"] for record in brief.values()} == {5}
+
+
+def test_every_table_says_how_long_and_how_often(results, tmp_path):
+    write_page([results], tmp_path / "linear.md")
+    heads = [
+        line for line in (tmp_path / "linear.md").read_text().splitlines() if re.match(r"\| [a-z ]+ \| .*J \|", line)
+    ]
+    assert len(heads) == 9
+    assert all("| J | steps | seeds |" in head for head in heads)
+
+
+def test_the_page_says_how_it_was_run(results, tmp_path):
+    """A cell that was trained again for the gradient ratios counts twice; its time too."""
+    write_page([results], tmp_path / "once.md")
+    (once, measured) = run_tables(tmp_path / "once.md")
+    text = (tmp_path / "once.md").read_text()
+    assert "Cells are shared between the tables and trained once." in text
+    assert sum(int(row[-2]) for row in once) == 41
+    assert sum(int(row[-2]) for row in measured) == 41 + 10
+    copy = tmp_path / "copy"
+    shutil.copytree(results, copy)
+    ratios = json.loads((copy / "measured-snr.json").read_text())
+    ratios["gaussian.max1.s0"]["training"] |= {
+        "commit": "0123456+",
+        "seconds": 120.0,
+        "together": 1,
+        "note": "By hand.",
+    }
+    (copy / "measured-snr.json").write_text(json.dumps(ratios))
+    write_page([copy], tmp_path / "twice.md")
+    twice, _ = run_tables(tmp_path / "twice.md")
+    assert sum(int(row[-2]) for row in twice) == 42
+    (other,) = [row for row in twice if row[1] == "0123456+"]
+    assert other[-2:] == ["1", "2.0"]
+    text = (tmp_path / "twice.md").read_text()
+    assert "trained once" not in text
+    assert "trained again for another kind of measurement: gaussian.max1." in text
+    assert "By hand." in text
+    assert "A + after a commit marks a tree with changes that were not committed." in text
+
+
+def run_tables(page):
+    """The rows of the last part's two tables."""
+    parts = page.read_text().split("## How it was run")[1].split("**Measuring**")
+    return [
+        [[cell.strip() for cell in line.split("|")[1:-1]] for line in part.splitlines() if line.startswith("| `")]
+        for part in parts
+    ]
 
 
 def _only_config(results, folder):
@@ -172,7 +256,9 @@ def test_repetition_of_atoms_is_seen():
     cell = Cell(METHODS["laplacian"], BEST, 1, VARIANTS["scripts"], 0)
     atoms = {"laplacian.scripts.max1.s0": one, "laplacian.scripts.max1.s1": 0.1 * other, "fista.s0": other}
     (grid,) = EXPERIMENTS["dictionaries"].report([Measured(cell, [])], TINY, atoms).grids
-    assert grid.rows == [["Laplacian", "scripts", "1", "2.00", "0.550", "0.500"]]  # means of 4 and 0, 1 and .1, 0 and 1
+    assert grid.rows == [
+        ["Laplacian", "scripts", "1", "–", "2", "2.00", "0.550", "0.500"]
+    ]  # means of 4 and 0, 1 and .1, 0 and 1
 
 
 def test_dictionaries_are_kept_in_one_small_file(results):

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from softspike.threshold.cut import level_for_count
+from softspike.threshold.cut import level_for_count, nearest_level_for_count
 
 
 @pytest.mark.parametrize(("n", "d"), [(1, 8), (5, 3), (40, 24)])
@@ -19,3 +19,19 @@ def test_weights_say_which_rows_count():
     scores = torch.tensor([[0.9, 0.8, 0.1], [0.7, 0.6, 0.5]])
     weights = torch.tensor([0.0, 1.0], dtype=torch.float64)
     assert int((scores[1] > level_for_count(scores, 2.0, weights)).sum()) == 2
+
+
+@pytest.mark.parametrize(("asked", "met"), [(0.4, 0), (1.1, 0), (1.9, 3), (3.0, 3), (3.4, 3), (3.6, 4), (5.0, 5)])
+def test_a_tie_falls_on_the_nearer_side(asked, met):
+    """Three probabilities at their limit: 0 or 3 of them lie above a cut, never 1 or 2."""
+    scores = torch.tensor([[1.0, 0.5, 1.0, 0.25, 1.0]] * 2)
+    for weights in (None, torch.tensor([0.25, 0.75])):
+        count = (scores > nearest_level_for_count(scores, asked, weights)).sum(1)
+        assert count.tolist() == [met, met]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9])
+def test_of_distinct_scores_the_two_cuts_are_one(share):
+    scores = torch.rand(40, 24, generator=torch.Generator().manual_seed(0))
+    asked = int(share * scores.numel()) / 40
+    assert nearest_level_for_count(scores, asked) == level_for_count(scores, asked)

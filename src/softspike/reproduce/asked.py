@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from softspike.reproduce import setting as settings
 from softspike.reproduce.cell import METHODS, SAMPLINGS, SINGLE_SWITCHES, VARIANTS, Variant
-from softspike.reproduce.experiment import Scope
+from softspike.reproduce.experiment import Experiment, Scope
 
 __all__ = ["Asked"]
 
@@ -32,6 +32,18 @@ class Asked:
     others: Sequence[Path] = ()
     limit_minutes: float | None = None
     train_only: bool = False
+
+    def scope_of(self, experiment: Experiment) -> Scope:
+        """The scope, every method and sampling of which the experiment has a use for."""
+        for option, text, known in (
+            ("--methods", self.methods, experiment.methods),
+            ("--samplings", self.samplings, experiment.samplings),
+        ):
+            strange = [] if text is None else [name for name in text.split(",") if name not in known]
+            if strange and not set(strange) - {*METHODS, *SAMPLINGS}:
+                about = f"{experiment.name} is about {', '.join(known)}"
+                raise ValueError(f"{option} names {', '.join(strange)}, but {about}; leave {option} out, or name those")
+        return self.scope()
 
     def scope(self) -> Scope:
         setting = (settings.QUICK if self.quick else settings.FULL).with_steps(self.steps)

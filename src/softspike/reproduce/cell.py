@@ -1,7 +1,8 @@
 """What is trained: a method, how it samples, whose conventions, which seed."""
 
+import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from softspike.methods.plan import Built
 from softspike.methods.published import EQUATIONS, PUBLISHED, SCRIPTS, Builder, Conventions, Study, build_published
@@ -82,8 +83,8 @@ VARIANTS = {
     "scripts": Variant("scripts", "the published scripts' conventions", SCRIPTS),
     "equations": Variant("equations", "the paper's equations", EQUATIONS),
 }
-# The scripts' conventions with one switch set as the paper says, or (unclipped) as one might read the scripts: which of
-# them makes a difference?
+# The scripts' conventions with one switch set as the paper says: which of them makes a difference? "unclipped" is not
+# the paper's: the scripts take log γ = −relu(−raw) with γ held within [1e-6, 1 − 1e-6], and this is its smooth form.
 _SWITCHES: dict[str, tuple[str, Conventions]] = {
     "single-gradient": ("dz/dμ = 1", replace(SCRIPTS, gradient=EQUATIONS.gradient)),
     "logit": ("logit γ", replace(SCRIPTS, read_spike=EQUATIONS.read_spike)),
@@ -126,6 +127,20 @@ class Cell:
         whose = f" ({self.variant.name})" if self.method.departs else ""
         return f"{self.method.title}{whose}{how}{sampled}"
 
+    def digest(self, study: Study) -> str:
+        """Of all that decides what is trained, but for the steps and the data: other conventions under the same name
+        have another. Objects are told apart by their type, functions by their name."""
+        own = {**asdict(study), "n_steps": None, "widths": tuple(study.widths), "cell": self.name}
+        if self.method.departs:
+            own |= {name: _name_of(value) for name, value in vars(self.variant.conventions).items()}
+        return hashlib.sha256(repr(sorted(own.items())).encode()).hexdigest()[:16]
+
     def build(self, study: Study) -> Built:
         objective = self.sampling.objective(self.n_samples)
         return build_published(self.method.build, study, self.variant.conventions, objective, self.seed)
+
+
+def _name_of(value: object) -> str:
+    if isinstance(value, int | float):
+        return repr(float(value))
+    return str(getattr(value, "__name__", type(value).__name__))

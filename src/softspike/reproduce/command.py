@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from softspike.reproduce.deep.command import add_deep_commands
-from softspike.reproduce.options import GO_ON, Device, Minutes, Out, PlainErrors, option
+from softspike.reproduce.options import GO_ON, Device, Minutes, PlainErrors, option
 
 __all__ = ["add_commands"]
 
@@ -25,7 +25,12 @@ Quick = Annotated[bool, option("A small version on embedded photographs: minutes
 Seeds = Annotated[str | None, option("Seeds, with commas (default: 0,1337,747; quick: 0).")]
 Steps = Annotated[int | None, option("Training steps (default: the paper's 240,000; quick: 2,000).")]
 Conventions = Annotated[
-    str | None, option("scripts, equations (the paper's), both (default; quick: scripts), or scripts with one switch.")
+    str | None,
+    option(
+        "scripts, equations (the paper's), both (default; quick: scripts), or scripts with one switch set otherwise: "
+        "scripts-logit, -unclipped (log γ = log σ(raw) where the scripts clip it at 0), -start-0, -no-delay, "
+        "-single-gradient."
+    ),
 ]
 Methods = Annotated[str | None, option("Only these methods, with commas (tables over methods).")]
 Samplings = Annotated[str | None, option("Of mean, max and iw only these, with commas (jaccard).")]
@@ -44,8 +49,12 @@ def add_commands(app: typer.Typer, plain_errors: PlainErrors) -> None:
 
 
 def _command(what: str, plain_errors: PlainErrors) -> Callable[..., None]:
+    default = Path("reproduced") / what
+    folder = f"The folder to write; a second call goes on where the first stopped (default: {default})."
+    Folder = Annotated[Path, option(folder, "--out", "-o")]
+
     def command(
-        out: Out, data: Data = None, quick: Quick = False, device: Device = "auto", seeds: Seeds = None,
+        out: Folder = default, data: Data = None, quick: Quick = False, device: Device = "auto", seeds: Seeds = None,
         steps: Steps = None, conventions: Conventions = None, methods: Methods = None, samplings: Samplings = None,
         together: Together = None, cells: Cells = None, others: Others = None, limit_minutes: Minutes = None,
         train_only: TrainOnly = False,

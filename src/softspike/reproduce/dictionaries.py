@@ -8,13 +8,13 @@ import numpy as np
 from softspike.report.figure import save_dictionary
 from softspike.report.grid import Grid
 from softspike.reproduce.experiment import Atoms, Report
-from softspike.reproduce.rows import Measured, short
+from softspike.reproduce.rows import LENGTH, Measured, length, longest, short
 from softspike.reproduce.setting import Setting
 from softspike.reproduce.table1 import Table1
 
 __all__ = ["Dictionaries"]
 
-_COLUMNS = ["method", "conventions", "J", "atoms with ‖a‖² > 0.1", "median norm", "nearest other atom, |cos|"]
+_COLUMNS = ["method", "conventions", "J", *LENGTH, "atoms with ‖a‖² > 0.1", "median norm", "nearest other atom, |cos|"]
 
 _NOTE = """\
 Means over seeds. The last column is the mean over atoms of the largest |cosine| with another atom: 1 is repetition."""
@@ -24,12 +24,13 @@ class Dictionaries(Table1):
     name, title = "dictionaries", "The learned dictionaries"
 
     def report(self, rows: Sequence[Measured], setting: Setting, atoms: Atoms) -> Report:
-        return Report([Grid("Dictionaries", _COLUMNS, [_row(row, atoms) for row in _distinct(rows)], [_NOTE])], [])
+        lines = [_row(row, atoms) for row in _distinct(longest(rows))]
+        return Report([Grid("Dictionaries", _COLUMNS, lines, [_NOTE])], [])
 
     def pictured(self, rows: Sequence[Measured]) -> Sequence[Measured]:
         """One per method: the largest J, the conventions that come first."""
         chosen: dict[str, Measured] = {}
-        for row in rows:
+        for row in longest(rows):
             before = chosen.setdefault(row.cell.method.name, row)
             if row.cell.variant == before.cell.variant and row.cell.n_samples > before.cell.n_samples:
                 chosen[row.cell.method.name] = row
@@ -60,7 +61,8 @@ def _row(row: Measured, atoms: Atoms) -> list[str]:
     family = row.cell.name.removesuffix(f".s{row.cell.seed}")
     kept = [value for name, value in atoms.items() if name.rpartition(".s")[0] == family and np.isfinite(value).all()]
     means = np.mean([_statistics(columns) for columns in kept], axis=0) if kept else [None] * 3
-    return [row.cell.method.title, whose, samples, *(short(value, 3) for value in means)]
+    steps, seeds = length(row)[0], str(len(kept))
+    return [row.cell.method.title, whose, samples, steps, seeds, *(short(value, 3) for value in means)]
 
 
 def _statistics(columns: np.ndarray) -> tuple[int, float, float]:

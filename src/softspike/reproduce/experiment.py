@@ -11,8 +11,8 @@ import numpy as np
 from softspike.coder import Coder
 from softspike.report.grid import Grid
 from softspike.reproduce.audit import audit
-from softspike.reproduce.cell import Cell, Method, Sampling, Variant
-from softspike.reproduce.rows import Measured
+from softspike.reproduce.cell import BEST, METHODS, Cell, Method, Sampling, Variant
+from softspike.reproduce.rows import Measured, longest
 from softspike.reproduce.setting import Data, Setting
 
 __all__ = ["Atoms", "Experiment", "Report", "Scope", "variants_of"]
@@ -43,6 +43,8 @@ class Experiment(ABC):
     name: str
     title: str
     kind = "audit"  # measurements of one kind are shared between experiments
+    methods: Sequence[str] = tuple(METHODS)  # those that it is about
+    samplings: Sequence[str] = (BEST.name,)
 
     @abstractmethod
     def cells(self, scope: Scope) -> list[Cell]: ...
@@ -57,7 +59,7 @@ class Experiment(ABC):
 
     def pictured(self, rows: Sequence[Measured]) -> Sequence[Measured]:
         """The rows that a page of results shows pictures of."""
-        return rows
+        return longest(rows)
 
     @abstractmethod
     def draw(self, rows: Sequence[Measured], setting: Setting, path: Path, atoms: Atoms) -> list[Path]:

@@ -1,5 +1,6 @@
 """The sampling study: how consistent supports are after average, max and importance-weighted training."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -7,27 +8,30 @@ import numpy as np
 
 from softspike.report.grid import Grid
 from softspike.report.plot import figure_saved
-from softspike.reproduce.cell import BEST, MEAN, METHODS, WEIGHTED, Cell
+from softspike.reproduce.cell import METHODS, SAMPLINGS, WEIGHTED, Cell
 from softspike.reproduce.experiment import Atoms, Experiment, Report, Scope
+from softspike.reproduce.jaccard_findings import jaccard_findings, whose
 from softspike.reproduce.paper import SAMPLING_LOSS
-from softspike.reproduce.rows import Measured, off_by, short, shorter_runs
+from softspike.reproduce.rows import LENGTH, Measured, length, off_by, short
 from softspike.reproduce.setting import Setting
 
 __all__ = ["Jaccard"]
 
 _COLUMNS = [
-    "training", "conventions", "J", "Jaccard index", "between inputs", "used components", "active",
+    "training", "conventions", "J", *LENGTH, "Jaccard index", "between inputs", "used components", "active",
     "explained variance, best of J", "published distance", "loss", "paper", "off by",
 ]  # fmt: skip
 _NOTE = """\
 The Jaccard index of the supports of 20 draws for one validation patch, over components with ‖a‖² > 0.1, mean over pairs
-and patches; between inputs is the same for draws for different patches: what chance gives. The published distance is
-one minus the index, every draw's comparison with itself included: lower is more consistent. Importance-weighted
-training is on the true bound, with the subgradient through the threshold."""
+and patches; between inputs is the same for draws for different patches: what chance gives, and the more, the more
+components are active. At chance is what is within two standard errors over patches of it, or within 1 %. The published
+distance is one minus the index, every draw's comparison with itself included: lower is more consistent. Importance-
+weighted training is on the true bound, with the subgradient through the threshold."""
 
 
 class Jaccard(Experiment):
     name, title = "jaccard", "Support consistency by training objective"
+    methods, samplings = ("thresholded-laplacian",), tuple(SAMPLINGS)
 
     def cells(self, scope: Scope) -> list[Cell]:
         """The true bound asks nothing of μ where z = 0. Straight-through gradients would let it run away there, so that
@@ -42,48 +46,57 @@ class Jaccard(Experiment):
         ]
 
     def report(self, rows: Sequence[Measured], setting: Setting, atoms: Atoms) -> Report:
-        grid = Grid(
-            "Consistency of supports", _COLUMNS, [_row(row, setting) for row in rows], [_NOTE, shorter_runs(rows)]
-        )
-        return Report([grid], _findings(rows) if setting.paper_like else [])
+        grid = Grid("Consistency of supports", _COLUMNS, [_row(row, setting) for row in rows], [_NOTE])
+        return Report([grid], jaccard_findings(rows) if setting.paper_like else [])
+
+    def pictured(self, rows: Sequence[Measured]) -> Sequence[Measured]:
+        """All: the legend says how long each was trained."""
+        return rows
 
     def draw(self, rows: Sequence[Measured], setting: Setting, path: Path, atoms: Atoms) -> list[Path]:
         budgets = sorted({row.cell.n_samples for row in rows}) or [setting.many_samples]
-        with figure_saved(path, 1, len(budgets), (6 * len(budgets), 4), setting.label) as all_axes:
+        known = [row for row in rows if row.values("jaccard.index")]
+        n_bins = math.gcd(*(len(counts) for row in known for counts in _histograms(row)))
+        with figure_saved(path, 1, len(budgets), (6 * len(budgets), 4), setting.images) as all_axes:
             for axes, n_samples in zip(all_axes, budgets, strict=True):
-                for row in rows:
-                    if row.cell.n_samples == n_samples and row.values("jaccard.index"):
-                        counts = np.sum([record["figures"]["jaccard"]["histogram"] for record in row.good], axis=0)
-                        axes.stairs(counts / counts.sum(), np.linspace(0, 1, len(counts) + 1), label=_label(row))
-                axes.set_xlim(0, _reach(rows))
-                axes.set(
-                    title=f"J = {n_samples}", xlabel="Jaccard index of one input's draws", ylabel="share of patches"
-                )
-                axes.legend(fontsize=8)
+                for row in known:
+                    if row.cell.n_samples == n_samples:
+                        axes.stairs(density(_histograms(row), n_bins), np.linspace(0, 1, n_bins + 1), label=_label(row))
+                axes.set_xlim(0, _reach(known))
+                axes.set(title=f"J = {n_samples}", xlabel="Jaccard index of one input's draws", ylabel="density")
+                axes.set_ylim(top=1.4 * axes.get_ylim()[1])  # room for the legend
+                axes.legend(fontsize=8, loc="upper right")
         return [path]
+
+
+def density(histograms: Sequence[Sequence[int]], n_bins: int) -> np.ndarray:
+    """Of all the counts together, on `n_bins` equal bins of [0, 1]; each histogram has a multiple of as many."""
+    counts = np.sum([np.reshape(histogram, (n_bins, -1)).sum(1) for histogram in histograms], axis=0)
+    return counts / counts.sum() * n_bins
+
+
+def _histograms(row: Measured) -> list[list[int]]:
+    return [record["figures"]["jaccard"]["histogram"] for record in row.good]
 
 
 def _reach(rows: Sequence[Measured]) -> float:
     """The largest index that occurs."""
-    histograms = [record["figures"]["jaccard"]["histogram"] for row in rows for record in row.good]
+    histograms = [counts for row in rows for counts in _histograms(row)]
     shares = [(np.flatnonzero(counts)[-1] + 1) / len(counts) for counts in histograms if any(counts)]
     return max(shares, default=1.0)
 
 
 def _label(row: Measured) -> str:
-    return f"{row.cell.sampling.title} ({_whose(row)})"
-
-
-def _whose(row: Measured) -> str:
-    return row.cell.variant.name.removesuffix("-subgradient")
+    return f"{row.cell.sampling.title} ({whose(row)}), {row.steps:,} steps"
 
 
 def _row(row: Measured, setting: Setting) -> list[str]:
     theirs = SAMPLING_LOSS.get((row.cell.sampling.name, row.cell.n_samples)) if setting.paper_like else None
     return [
         row.cell.sampling.title,
-        _whose(row),
+        whose(row),
         str(row.cell.n_samples),
+        *length(row),
         row.text("jaccard.index", 3),
         row.text("jaccard.between_inputs", 3),
         row.text("jaccard.used_components", 3),
@@ -94,18 +107,3 @@ def _row(row: Measured, setting: Setting) -> list[str]:
         short(theirs, 4),
         off_by(row.mean("loss.total"), theirs),
     ]
-
-
-def _findings(rows: Sequence[Measured]) -> list[str]:
-    """The paper's claim: max-ELBO training gives more consistent supports than average training."""
-    index = {(r.cell.variant.name, r.cell.n_samples, r.cell.sampling.name): r.mean("jaccard.index") for r in rows}
-    said = []
-    for variant, n_samples in dict.fromkeys((variant, n) for variant, n, _ in index):
-        best, average = (index.get((variant, n_samples, name)) for name in (BEST.name, MEAN.name))
-        if best is not None and average is not None:
-            relation = "higher than" if best > average else "not higher than"
-            said.append(
-                f"J = {n_samples} ({variant}): max-ELBO training gives a Jaccard index of {best:.3f}, {relation} the "
-                f"{average:.3f} of average training."
-            )
-    return said

@@ -23,7 +23,7 @@ from softspike.reproduce.store import Store
 from softspike.reproduce.table1 import Table1
 from softspike.reproduce.table2 import Table2
 from softspike.reproduce.training import train_cells
-from softspike.run import write_atomically
+from softspike.run import RunError, write_atomically
 
 __all__ = ["EXPERIMENTS", "reproduce_job"]
 
@@ -32,7 +32,8 @@ EXPERIMENTS = {e.name: e for e in (Table1(), Table2(), GradientSnr(), Jaccard(),
 
 def reproduce_job(what: str, asked: Asked) -> None:
     """One table or figure; what an earlier call finished is taken from its folder."""
-    experiment, scope, limit = EXPERIMENTS[what], asked.scope(), Limit(asked.limit_minutes)
+    experiment, limit = EXPERIMENTS[what], Limit(asked.limit_minutes)
+    scope = asked.scope_of(experiment)
     device = pick_device(asked.device)
     if device.type == "cpu":
         torch.set_num_threads(1)  # at this size a second thread gains little and loses much beside other work
@@ -43,6 +44,7 @@ def reproduce_job(what: str, asked: Asked) -> None:
     data = load_data(scope.setting, asked.data, device)
     store, cells = Store(asked.out, asked.cells, asked.others), experiment.cells(scope)
     with store.opened(scope.setting, data.fingerprint):
+        _refuse_strangers(cells, store, experiment, scope)
         left = _unmeasured(cells, store, experiment)
         try:
             train_cells(left, scope.setting.study, data, store, device, together, limit)
@@ -55,6 +57,18 @@ def reproduce_job(what: str, asked: Asked) -> None:
             print(f"{len(left)} cells are trained in {store.cells.path}; leave out --train-only to measure them")
         else:
             _write(experiment, cells, scope, store, device)
+
+
+def _refuse_strangers(cells: Iterable[Cell], store: Store, experiment: Experiment, scope: Scope) -> None:
+    """Figures of cells with these names but other conventions; records from before these were recorded are taken."""
+    done = store.measured(experiment.kind)
+    for cell in cells:
+        before = done.get(cell.name, {}).get("training", {}).get("conventions")
+        if before not in (None, cell.digest(scope.setting.study)):
+            raise RunError(
+                f"{cell.name} was measured under other conventions of that name, in {store.out.path} or a folder of "
+                "--from; choose other folders"
+            )
 
 
 def _unmeasured(cells: Iterable[Cell], store: Store, experiment: Experiment) -> list[Cell]:

@@ -2,17 +2,18 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from softspike.report.grid import Grid, markdown
+from softspike.report.grid import markdown
 from softspike.reproduce import setting as settings
-from softspike.reproduce.cell import METHODS, SAMPLINGS, SINGLE_SWITCHES, VARIANTS, Variant
+from softspike.reproduce.cell import METHODS, SAMPLINGS, SINGLE_SWITCHES, VARIANTS, Cell, Variant
 from softspike.reproduce.experiment import Experiment, Scope
 from softspike.reproduce.job import EXPERIMENTS
-from softspike.reproduce.rows import rows_of
+from softspike.reproduce.rows import Measured, rows_of
+from softspike.reproduce.runs import run_grids
 from softspike.reproduce.setting import Setting
 from softspike.reproduce.store import Store
 from softspike.run import write_atomically
@@ -36,18 +37,18 @@ figures in the JSON files beside it.
 def write_page(results: Sequence[Path], page: Path) -> None:
     """Markdown at `page`; beside it, under its name, the pictures and all measured figures as JSON.
 
-    Folders of the longest schedule make up the page. Shorter runs follow in parts of their own, for the tables and
-    figures that were asked of them: a short run beside a long one would say nothing of what differs between them.
+    Shorter runs stand in the same tables as those of the longest schedule, each row with its number of steps, where a
+    folder holds that table of them.
     """
     studies = _by_length(results)
     page.parent.mkdir(parents=True, exist_ok=True)
     longest = studies[0]
-    averaged = f"Means are over the seeds {', '.join(map(str, longest.seeds))}; ± is their standard deviation.\n"
+    seeds = f"Means are over the seeds {', '.join(map(str, longest.seeds))}; ± is their standard deviation.\n"
+    averaged = f"{seeds}The columns *steps* and *seeds* say how long and how many times a row was trained.\n"
     parts = [_HEAD.format(label=longest.setting.label, seeds=averaged if longest.seeds else "")]
-    parts += [_part(experiment, longest, page) for experiment in EXPERIMENTS.values()]
-    for study in studies[1:]:
-        parts += [_part(experiment, study, page, study.suffix) for experiment in study.asked()]
-    parts.append("## How it was run\n\n" + markdown(_runs([study.store for study in studies])))
+    parts += [_part(experiment, studies, page) for experiment in EXPERIMENTS.values()]
+    runs = run_grids([study.store for study in studies], _kinds())
+    parts.append("## How it was run\n\n" + "\n".join(map(markdown, runs)))
     write_atomically(page, "\n".join(parts).encode())
     for study in studies:
         suffix = "" if study is longest else study.suffix
@@ -97,20 +98,37 @@ def _by_length(results: Sequence[Path]) -> list[_Study]:
     return [_Study([p for p in results if configs[p]["steps"] == n], usual.with_steps(n)) for n in lengths]
 
 
-def _part(experiment: Experiment, study: _Study, page: Path, suffix: str = "") -> str:
-    scope, store = study.scope, study.store
-    rows = rows_of(experiment.cells(scope), store.measured(experiment.kind))
-    head = f"## {experiment.title}{f', {study.setting.study.n_steps:,} steps' if suffix else ''}\n\n"
+def _part(experiment: Experiment, studies: Sequence[_Study], page: Path) -> str:
+    setting, rows = studies[0].setting, _rows(experiment, studies)
+    head = f"## {experiment.title}\n\n"
     if not rows:
         return f"{head}Not measured yet: `softspike reproduce {experiment.name} --data IMAGES.mat -o OUT`.\n"
-    atoms = store.dictionaries()
-    report = experiment.report(rows, scope.setting, atoms)
-    picture = page.with_name(f"{page.stem}-{experiment.name}{suffix}.png")
-    drawn = experiment.draw(experiment.pictured(rows), scope.setting, picture, atoms)
+    atoms = studies[0].store.dictionaries()
+    report = experiment.report(rows, setting, atoms)
+    picture = page.with_name(f"{page.stem}-{experiment.name}.png")
+    drawn = experiment.draw(experiment.pictured(rows), setting, picture, atoms)
     findings = "".join(f"- {sentence}\n" for sentence in report.findings)
     width = "100%" if len(drawn) == 1 else "400"
     pictures = "\n".join(f'<img src="{p.relative_to(page.parent)}" alt="{p.stem}" width="{width}">' for p in drawn)
     return "\n".join([head + findings, *(markdown(grid) for grid in report.grids), pictures, ""])
+
+
+def _rows(experiment: Experiment, studies: Sequence[_Study]) -> list[Measured]:
+    """Of all lengths, the same cell's beside one another with the longest first."""
+    own = [study for study in studies if study is studies[0] or experiment in study.asked()]
+    order: dict[tuple[Any, ...], list[Measured]] = {}
+    for study in own:
+        for cell in experiment.cells(study.scope):
+            order.setdefault(_place(cell), [])
+    for study in own:
+        for row in rows_of(experiment.cells(study.scope), study.store.measured(experiment.kind)):
+            order[_place(row.cell)].append(row)
+    return [row for rows in order.values() for row in rows]
+
+
+def _place(cell: Cell) -> tuple[Any, ...]:
+    """What cells that differ only in seed and length have in common."""
+    return cell.row, cell.variant.name, cell.sampling.name
 
 
 def _variants(store: Store) -> list[Variant]:
@@ -122,27 +140,3 @@ def _variants(store: Store) -> list[Variant]:
 
 def _kinds() -> list[str]:
     return list(dict.fromkeys(experiment.kind for experiment in EXPERIMENTS.values()))
-
-
-def _runs(stores: Sequence[Store]) -> Grid:
-    """Which command trained how many cells, where, from which commit, and how long it took."""
-    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for story in _stories(stores):
-        where = story["commit"] or "–", story["device"], f"torch {story['torch']}"
-        key = story["command"], *where, f"{story['steps']:,}"
-        groups.setdefault(key, []).append(story)
-    lines = []
-    for (command, *others), stories in groups.items():
-        minutes = sum(story["seconds"] / story["together"] for story in stories) / 60
-        lines.append([f"`{command}`", *others, str(len(stories)), f"{minutes:.1f}"])
-    columns = ["command", "commit", "device", "with", "steps", "cells trained", "minutes of training"]
-    return Grid("Training", columns, lines, ["Cells are shared between the tables and trained once."])
-
-
-def _stories(stores: Sequence[Store]) -> Iterator[Mapping[str, Any]]:
-    """How each cell was trained, once."""
-    for store in stores:
-        cells: dict[str, Mapping[str, Any]] = {}
-        for kind in _kinds():
-            cells |= {name: record["training"] for name, record in store.measured(kind).items()}
-        yield from cells.values()

@@ -8,7 +8,9 @@ from typing import Any
 
 from softspike.reproduce.cell import Cell
 
-__all__ = ["Measured", "figure_at", "off_by", "rows_of", "short", "shorter_runs"]
+__all__ = ["LENGTH", "Measured", "figure_at", "length", "longest", "off_by", "rows_of", "short"]
+
+LENGTH = ["steps", "seeds"]  # the columns that `length` fills: how long a row was trained, how often
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,11 @@ class Measured:
     def good(self) -> list[Mapping[str, Any]]:
         """Those whose training did not diverge."""
         return [record for record in self.records if not record["training"]["diverged"]]
+
+    @property
+    def steps(self) -> int:
+        """Of training; 0 where nothing was measured."""
+        return self.records[0]["training"]["steps"] if self.records else 0
 
     @property
     def diverged(self) -> int:
@@ -56,20 +63,24 @@ def figure_at(figures: Any, path: str) -> Any:
 
 
 def rows_of(cells: Iterable[Cell], measured: Mapping[str, Any]) -> list[Measured]:
-    """The cells that have been measured, seeds gathered into rows, in the order of the cells."""
+    """The cells that have been measured, seeds of one length gathered into rows, in the order of the cells."""
     rows: dict[tuple[Any, ...], list[Cell]] = {}
     for cell in cells:
         if cell.name in measured:
-            rows.setdefault((cell.row, cell.variant.name, cell.sampling.name), []).append(cell)
+            steps = measured[cell.name]["training"]["steps"]
+            rows.setdefault((cell.row, cell.variant.name, cell.sampling.name, steps), []).append(cell)
     return [Measured(group[0], [measured[cell.name] for cell in group]) for group in rows.values()]
 
 
-def shorter_runs(rows: Sequence[Measured]) -> str:
-    """A sentence on the rows that were trained for fewer steps than others; nothing where all are alike."""
-    steps = {row.cell.label: row.records[0]["training"]["steps"] for row in rows}
-    usual = max(steps.values(), default=0)
-    shorter = [f"{label} ({n:,} steps)" for label, n in steps.items() if n < usual]
-    return f"Trained for fewer than {usual:,} steps: {'; '.join(shorter)}." if shorter else ""
+def length(row: Measured) -> list[str]:
+    """What stands in the columns LENGTH."""
+    return [f"{row.steps:,}" if row.records else "–", str(len(row.records))]
+
+
+def longest(rows: Sequence[Measured]) -> list[Measured]:
+    """Those of the longest schedule among them: shorter ones say nothing of what differs between methods."""
+    most = max((row.steps for row in rows), default=0)
+    return [row for row in rows if row.steps == most]
 
 
 def short(value: float | None, digits: int = 3) -> str:

@@ -53,6 +53,11 @@ class Setting:
         short = "" if self.study.n_steps == Study().n_steps else f" (the paper: {Study().n_steps:,})"
         return f"{steps}{short}, Olshausen–Field images, {sizes}, d = {self.study.n_components}"
 
+    @property
+    def images(self) -> str:
+        """The label without the length of training, for what was trained for different lengths."""
+        return self.label.partition(", ")[2]
+
     def plain(self) -> dict[str, Any]:
         return {**asdict(self), "label": self.label}
 
@@ -78,6 +83,11 @@ class Data:
 
 def load_data(setting: Setting, path: Path | None, device: torch.device | str) -> Data:
     """Patches of the images at `path`, or of the embedded photographs for a quick run."""
+    if setting.quick and path is not None:
+        raise ValueError(
+            f"--quick takes the embedded photographs, and --data is {path}; leave out one of the two "
+            "(--steps makes the study on your images shorter)"
+        )
     if setting.quick:
         raw = photograph_patches(setting.n_train, setting.n_valid, setting.patch_size)
         standardiser = Standardiser.fit(ArrayRows(raw.train), per_feature=True)

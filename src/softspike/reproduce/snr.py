@@ -12,14 +12,14 @@ from softspike.reproduce.cell import BEST, METHODS, Cell
 from softspike.reproduce.experiment import Atoms, Experiment, Report, Scope
 from softspike.reproduce.gradients import snr_figures
 from softspike.reproduce.paper import SNR
-from softspike.reproduce.rows import Measured, off_by, short, shorter_runs
+from softspike.reproduce.rows import LENGTH, Measured, length, off_by, short
 from softspike.reproduce.setting import Data, Setting
+from softspike.reproduce.snr_findings import snr_findings
 
 __all__ = ["GradientSnr"]
 
-_METHODS = ("gaussian", "spike-and-slab", "thresholded-laplacian")
 _COLUMNS = [
-    "method", "conventions", "J", "inference network", "as published", "paper", "off by",
+    "method", "conventions", "J", *LENGTH, "inference network", "as published", "paper", "off by",
     "generator", "as published", "paper", "off by", "noise alone",
 ]  # fmt: skip
 
@@ -32,11 +32,12 @@ apart from noise."""
 
 class GradientSnr(Experiment):
     name, title, kind = "snr", "Gradient signal-to-noise ratio", "snr"
+    methods = ("gaussian", "spike-and-slab", "thresholded-laplacian")
 
     def cells(self, scope: Scope) -> list[Cell]:
         found: dict[str, Cell] = {}
         for variant in scope.variants:
-            for name in [m.name for m in scope.methods if m.name in _METHODS]:
+            for name in [m.name for m in scope.methods if m.name in self.methods]:
                 for n_samples in (1, scope.setting.many_samples):
                     for seed in scope.seeds:
                         cell = Cell(METHODS[name], BEST, n_samples, variant, seed)
@@ -49,9 +50,10 @@ class GradientSnr(Experiment):
 
     def report(self, rows: Sequence[Measured], setting: Setting, atoms: Atoms) -> Report:
         passes = rows[0].good[0]["figures"]["passes"] if rows and rows[0].good else setting.snr_passes
-        note = f"{passes:,} passes on fixed batches, averaged over parameters and batches. {_NOTE}"
+        note = f"{passes:,} passes on fixed batches, averaged over parameters and batches.\n{_NOTE}"
         lines = [_row(row, setting) for row in rows]
-        return Report([Grid("Gradient signal-to-noise ratio", _COLUMNS, lines, [note, shorter_runs(rows)])], [])
+        grid = Grid("Gradient signal-to-noise ratio", _COLUMNS, lines, [note])
+        return Report([grid], snr_findings(rows) if setting.paper_like else [])
 
     def draw(self, rows: Sequence[Measured], setting: Setting, path: Path, atoms: Atoms) -> list[Path]:
         places, labels = range(len(rows)), [row.cell.label for row in rows]
@@ -77,7 +79,8 @@ class GradientSnr(Experiment):
 
 def _row(row: Measured, setting: Setting) -> list[str]:
     paper = SNR.get((row.cell.method.name, row.cell.n_samples))
-    cells = [row.cell.method.title, row.cell.variant.name if row.cell.method.departs else "–", str(row.cell.n_samples)]
+    conventions = row.cell.variant.name if row.cell.method.departs else "–"
+    cells = [row.cell.method.title, conventions, str(row.cell.n_samples), *length(row)]
     for part in ("inference", "generator"):
         theirs, published = None if paper is None else getattr(paper, part), f"published.{part}"
         fair = off_by(row.mean(published), theirs) if setting.paper_like else "–"

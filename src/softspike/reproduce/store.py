@@ -53,6 +53,25 @@ class Store:
     def trained(self, name: str) -> bool:
         return self._model(name).is_file()
 
+    def check(self, name: str, wanted: Mapping[str, Any]) -> None:
+        """Refuse a trained cell whose record says other steps, data or conventions than are wanted.
+
+        Cells from before there was such a record tell their steps. The rest is known of them only where they lie in
+        the folder of the study that trained them, and not for the spike-and-slab, whose conventions have changed.
+        """
+        path, story = self._model(name), self._story(name)
+        if "data" not in story:
+            own = self.cells.path.resolve() == (self.out.path / "cells").resolve()
+            if not own or name.startswith("spike-and-slab.scripts"):
+                what = "conventions" if own else "data"
+                raise RunError(f"{path} has no record of its {what}; remove it to train it again")
+        for key, value in wanted.items():
+            if story.get(key, value) != value:
+                raise RunError(
+                    f"{path} was trained with other {key} than asked for ({story[key]}, not {value}); give the options "
+                    "that it was trained with, or another folder with --cells"
+                )
+
     def save(self, name: str, coder: nn.Module, story: Mapping[str, Any]) -> None:
         """The coder's weights, and how its training went."""
         write_tensors(self._model(name), coder.state_dict(), {"story": json.dumps(story)})
@@ -60,8 +79,16 @@ class Store:
     def load(self, name: str, coder: nn.Module) -> dict[str, Any]:
         """Put the weights into the coder; returns how its training went."""
         tensors, metadata = read_tensors(self._model(name))
-        coder.load_state_dict(tensors)
+        try:
+            coder.load_state_dict(tensors)
+        except RuntimeError:
+            raise RunError(
+                f"{self._model(name)} holds a model of other sizes than asked for; give another folder with --cells"
+            ) from None
         return json.loads(metadata["story"])
+
+    def _story(self, name: str) -> dict[str, Any]:
+        return json.loads(read_tensors(self._model(name))[1]["story"])
 
     def _model(self, name: str) -> Path:
         return self.cells.path / f"{name}.safetensors"

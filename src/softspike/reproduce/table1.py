@@ -8,8 +8,10 @@ from softspike.reproduce import table1_figure
 from softspike.reproduce.cell import BEST, FISTA, SINGLE_SWITCHES, Cell
 from softspike.reproduce.experiment import Atoms, Experiment, Report, Scope, variants_of
 from softspike.reproduce.paper import TABLE1
-from softspike.reproduce.rows import Measured, off_by, short, shorter_runs
+from softspike.reproduce.rows import LENGTH, Measured, length, off_by, short
 from softspike.reproduce.setting import Setting
+from softspike.reproduce.side_by_side import side_by_side
+from softspike.reproduce.table1_notes import PUBLISHED_NOTE, right_notes
 from softspike.reproduce.verdict import verdicts
 
 __all__ = ["Table1", "published_grid", "right_grid", "switch_grid"]
@@ -25,21 +27,10 @@ _RIGHT = {
     "Jaccard index": ("jaccard.index", 3),
     "between inputs": ("jaccard.between_inputs", 3),
 }
-_RIGHT_NOTE = """\
-First the explained variance of validation patches, with the mean number of active components in brackets; OMP (one
-global tolerance) and FISTA run on the same dictionary at the count of the best sample. The bound is the importance-
-weighted one with K = 200 and the true mixed densities, in nats per patch. Total correlation is that of a Gaussian with
-the same correlations; corrected MI is the published estimator less its value on column-permuted codes: near 0 where
-the estimator has no power left. The Jaccard index compares the supports of 20 draws for one input, over components
-with ‖a‖² > 0.1; between inputs, those of draws for different inputs."""
 _PUBLISHED = [
-    "method", "J", "loss", "paper", "off by", "‖A‖ term", "z = 0", "MI, bits", "paper", "off by", "prior alone",
-    "paper's IWAE",
+    "method", "J", *LENGTH, "loss", "paper", "off by", "‖A‖ term", "z = 0", "MI, bits", "paper", "off by",
+    "prior alone", "paper's IWAE",
 ]  # fmt: skip
-_PUBLISHED_NOTE = """\
-The loss is ½‖x−Az‖² + 20‖z‖₁ + 1e-3·‖A‖²; z = 0 is what coding nothing scores without the last term. Multi-information
-(MI) is Σ H(zᵢ) − H(z) of binned codes; prior alone is the same for draws from the prior, which have seen no data. The
-paper's IWAE column is no bound, and stands here for reference only."""
 
 
 class Table1(Experiment):
@@ -61,9 +52,10 @@ class Table1(Experiment):
         grids = []
         for variant in variants_of(whole):
             own = [row for row in whole if row.cell.variant.name == variant.name]
-            grids += [right_grid(own, variant.title), published_grid(own, variant.title, setting)]
-        if switched:
-            grids.append(switch_grid(switched, whole, setting))
+            grids += [right_grid(own, variant.title, setting), published_grid(own, variant.title, setting)]
+        both = side_by_side(whole, setting)
+        grids += [] if both is None else [both]
+        grids += [switch_grid(switched, whole, setting)] if switched else []
         return Report(grids, verdicts(whole) if setting.paper_like else [])
 
     def draw(self, rows: Sequence[Measured], setting: Setting, path: Path, atoms: Atoms) -> list[Path]:
@@ -71,14 +63,15 @@ class Table1(Experiment):
         return [path]
 
 
-def right_grid(rows: Sequence[Measured], whose: str) -> Grid:
+def right_grid(rows: Sequence[Measured], whose: str, setting: Setting) -> Grid:
     """What tells good codes from bad ones."""
     lines = []
     for row in rows:
         rates = [_rate(row, name) for name in _RATES.values()]
         others = [_mean(row, path, digits) for path, digits in _RIGHT.values()]
-        lines.append([row.cell.method.title, _samples(row), *rates, *others])
-    return Grid(f"Codes and their statistics ({whose})", ["method", "J", *_RATES, *_RIGHT], lines, [_RIGHT_NOTE])
+        lines.append([row.cell.method.title, _samples(row), *length(row), *rates, *others])
+    columns = ["method", "J", *LENGTH, *_RATES, *_RIGHT]
+    return Grid(f"Codes and their statistics ({whose})", columns, lines, right_notes(rows, setting))
 
 
 def _rate(row: Measured, which: str) -> str:
@@ -90,9 +83,8 @@ def published_grid(rows: Sequence[Measured], whose: str, setting: Setting) -> Gr
     """The paper's own measures, each with the baseline that it lacks."""
     lost = [f"{row.cell.label}: {row.diverged} of {len(row.records)}" for row in rows if row.diverged]
     diverged = f"Diverged runs are left out of the means: {'; '.join(lost)}." if lost else ""
-    notes = [_PUBLISHED_NOTE, diverged, shorter_runs(rows)]
-    title = f"As published ({whose})"
-    return Grid(title, _PUBLISHED, [_published_row(row, setting) for row in rows], notes)
+    lines = [_published_row(row, setting) for row in rows]
+    return Grid(f"As published ({whose})", _PUBLISHED, lines, [PUBLISHED_NOTE, diverged])
 
 
 def switch_grid(switched: Sequence[Measured], whole: Sequence[Measured], setting: Setting) -> Grid:
@@ -113,6 +105,7 @@ def _published_row(row: Measured, setting: Setting) -> list[str]:
     return [
         row.cell.method.title,
         _samples(row),
+        *length(row),
         row.text("loss.total", 4),
         short(paper.loss if paper else None, 3),
         off_by(loss, paper.loss) if paper and fair else "–",

@@ -22,8 +22,16 @@ __all__ = ["train_cells"]
 def train_cells(
     cells: Sequence[Cell], study: Study, data: Data, store: Store, device: torch.device, together: int, limit: Limit
 ) -> None:
-    """Train the cells that have no file yet. A cell that diverges is saved as it ended: that is a result."""
+    """Train the cells that have no file yet. A cell that diverges is saved as it ended: that is a result.
+
+    Files of the others must be of the same steps, data and conventions: nothing is trained before that is known.
+    """
     pending = [cell for cell in cells if not store.trained(cell.name)]
+    shared = {"steps": study.n_steps, "data": data.fingerprint}  # what a trained cell records, with its conventions
+    wanted = {cell.name: {**shared, "conventions": cell.digest(study)} for cell in cells}
+    for cell in cells:
+        if cell not in pending:
+            store.check(cell.name, wanted[cell.name])
     done = len(cells) - len(pending)
     rows = TensorRows(data.train)
     for group in _groups(pending, study, together):
@@ -39,10 +47,10 @@ def train_cells(
             )  # fmt: skip
         seconds = time.monotonic() - began
         limit.learn(len(group), seconds)
-        story = {"steps": study.n_steps, "seconds": round(seconds, 1), "together": len(group), **provenance(device)}
+        story = {"seconds": round(seconds, 1), "together": len(group), **provenance(device)}
         for cell, (coder, _), end in zip(group, built, ends, strict=True):
             diverged = None if end is None else {"step": end.step, "cause": end.cause}
-            store.save(cell.name, coder, {**story, "diverged": diverged})
+            store.save(cell.name, coder, {**wanted[cell.name], **story, "diverged": diverged})
         done += len(group)
 
 

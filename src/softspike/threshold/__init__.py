@@ -2,7 +2,7 @@
 
 from softspike.threshold.activity import activity_under_gamma
 from softspike.threshold.centred import CentredSoft
-from softspike.threshold.cut import level_for_count
+from softspike.threshold.cut import level_for_count, nearest_level_for_count
 from softspike.threshold.divergence import as_spike_slab
 from softspike.threshold.functions import hard_threshold, shifted_soft_threshold, soft_threshold
 from softspike.threshold.gradient import SLOPES, DoubledStraightThrough, StraightThrough, Subgradient, ThresholdGradient
@@ -36,6 +36,7 @@ __all__ = [
     "hard_threshold",
     "level_for_activity",
     "level_for_count",
+    "nearest_level_for_count",
     "shifted_soft_threshold",
     "soft_threshold",
 ]

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-__all__ = ["level_for_count"]
+__all__ = ["level_for_count", "nearest_level_for_count"]
 
 
 def level_for_count(scores: Tensor, mean_count: float, weights: Tensor | None = None) -> Tensor:
@@ -20,3 +20,16 @@ def level_for_count(scores: Tensor, mean_count: float, weights: Tensor | None = 
     first_over = int(reached.to(torch.uint8).argmax()) if bool(reached.any()) else n * d - 1
     below, above = ordered[first_over], ordered[max(first_over - 1, 0)]
     return torch.where(above.isfinite(), below.lerp(above, 0.5), below)
+
+
+def nearest_level_for_count(scores: Tensor, mean_count: float, weights: Tensor | None = None) -> Tensor:
+    """The same where many scores may be equal, as clipped probabilities are: a tie falls on one side of the cut whole,
+    on that side which leaves the count nearer to `mean_count`."""
+    cut = level_for_count(scores, mean_count, weights)
+    masks = scores > cut, scores >= cut
+    counts = [mask.double().sum(1) for mask in masks]
+    above, with_tie = (float(n.mean() if weights is None else weights.double() @ n) for n in counts)
+    if above == with_tie or with_tie - mean_count >= mean_count - above:
+        return cut
+    lower = scores[scores < cut]
+    return lower.max().lerp(cut, 0.5) if len(lower) else torch.nextafter(cut, torch.full_like(cut, -torch.inf))
