@@ -213,8 +213,8 @@ MUTANTS = [
     Mutant(
         "the cut is one component off",
         "threshold/cut.py",
-        "return ordered[first_over]",
-        "return ordered[max(first_over - 1, 0)]",
+        "below, above = ordered[first_over], ordered[max(first_over - 1, 0)]",
+        "below, above = ordered[max(first_over - 1, 0)], ordered[max(first_over - 2, 0)]",
         "threshold/test_cut.py",
     ),
     Mutant(

@@ -56,12 +56,12 @@ def test_conventions_differ_where_the_scripts_depart():
         logits = head.read_spike(torch.tensor([-1.0, 2.0]))
         return [head.warm_up(step) for step in (0, 1500, 2500)], logits.drawn.sigmoid()
 
-    gamma = torch.tensor([-1.0, 2.0]).sigmoid()
     omega, rate = spike_and_slab(EQUATIONS)
     assert omega == pytest.approx([0.0, 0.0, 0.2])
-    torch.testing.assert_close(rate, gamma)
+    torch.testing.assert_close(rate, torch.tensor([-1.0, 2.0]).sigmoid())
     omega, rate = spike_and_slab(SCRIPTS)
     assert omega == pytest.approx([0.1, 0.1, 0.3])
+    gamma = torch.tensor([-1.0, 0.0]).exp()  # log γ = −max(−raw, 0), taken for a logit
     torch.testing.assert_close(rate, gamma / (1 + gamma))
 
     for conventions, omega_at_1500, kind in ((EQUATIONS, 0.4, StraightThrough), (SCRIPTS, 0.1, DoubledStraightThrough)):
