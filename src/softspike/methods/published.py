@@ -50,6 +50,7 @@ class Conventions:
     read_spike: Callable[[Tensor], SpikeLogits]  # how the head of the spike becomes a logit; the scripts feed log γ
     spike_slab_start: float  # ω of the spike-and-slab at step 0
     laplace_delay: int  # steps before the ω of the Laplacian rises
+    norm: float = 1e-4  # κ of the term κ‖A‖² in the loss of the variational methods; both have it
 
 
 SCRIPTS = Conventions(DoubledStraightThrough(), clipped_log_of_rate, spike_slab_start=0.1, laplace_delay=1500)
@@ -135,8 +136,9 @@ def _variational(base: Base, level_value: float | None = None, gamma: bool = Fal
             if gamma:
                 level = GammaLevel(encoder.width, study.n_components, level_value, shape=3.0)
             threshold = Threshold(ShiftedSoft, level, conventions.gradient)
+        generator = Dictionary(study.n_features, study.n_components, frobenius=conventions.norm)
         coder = VariationalCoder(
-            encoder, posterior, prior, Dictionary(study.n_features, study.n_components, frobenius=1e-4), objective,
+            encoder, posterior, prior, generator, objective,
             threshold, beta=study.beta, level_beta=0.1 * study.beta,
         )  # fmt: skip
         return Built(coder, published_recipe(study))

@@ -90,6 +90,7 @@ _SWITCHES: dict[str, tuple[str, Conventions]] = {
     "logit": ("logit γ", replace(SCRIPTS, read_spike=EQUATIONS.read_spike)),
     "unclipped": ("log γ = log σ(raw)", replace(SCRIPTS, read_spike=log_of_rate)),
     "start-0": ("spike-and-slab warmed up from 0", replace(SCRIPTS, spike_slab_start=EQUATIONS.spike_slab_start)),
+    "no-norm": ("no ‖A‖ term in training", replace(SCRIPTS, norm=0.0)),
     "no-delay": ("Laplacian warmed up at once", replace(SCRIPTS, laplace_delay=EQUATIONS.laplace_delay)),
 }
 SINGLE_SWITCHES = {

@@ -19,7 +19,7 @@ __all__ = ["Jaccard"]
 
 _COLUMNS = [
     "training", "conventions", "J", *LENGTH, "Jaccard index", "between inputs", "used components", "active",
-    "explained variance, best of J", "published distance", "loss", "paper", "off by",
+    "explained variance, best of J", "published distance", "loss", "paper", "off by", "z = 0",
 ]  # fmt: skip
 _NOTE = """\
 The Jaccard index of the supports of 20 draws for one validation patch, over components with ‖a‖² > 0.1, mean over pairs
@@ -106,4 +106,5 @@ def _row(row: Measured, setting: Setting) -> list[str]:
         row.text("loss.total", 4),
         short(theirs, 4),
         off_by(row.mean("loss.total"), theirs),
+        short(row.mean("loss.zero"), 3),
     ]

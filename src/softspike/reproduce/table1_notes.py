@@ -61,5 +61,5 @@ def _dense(rows: Sequence[Measured]) -> str:
     if not titles:
         return ""
     names, whole = " and ".join(titles), max(titles.values())
-    why = f"their codes are dense, all {whole} components are active, so there is no count to match"
+    why = f"their codes are dense, more than half of the {whole} components are active, too many to match"
     return f"{names} have no figure under OMP and FISTA: {why}."

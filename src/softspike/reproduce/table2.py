@@ -8,7 +8,7 @@ from softspike.report.plot import figure_saved
 from softspike.reproduce.cell import BEST, METHODS, Cell
 from softspike.reproduce.experiment import Atoms, Experiment, Report, Scope
 from softspike.reproduce.paper import COLLAPSE
-from softspike.reproduce.rows import LENGTH, Measured, length
+from softspike.reproduce.rows import LENGTH, Measured, length, short
 from softspike.reproduce.setting import Setting
 from softspike.reproduce.table2_findings import is_subgradient, percent, table2_findings, whose
 
@@ -16,7 +16,7 @@ __all__ = ["Table2"]
 
 _COLUMNS = [
     "gradient", "J", *LENGTH, "diverged", "paper", "never active", "posterior collapse", "paper", "feature collapse",
-    "paper", "loss", "explained variance, best of J", "active",
+    "paper", "loss", "z = 0", "explained variance, best of J", "active",
 ]  # fmt: skip
 _NOTE = """\
 Shares of the components, means over the runs that did not diverge. Posterior collapse: KL ≤ 1e-2 on at least 95 % of
@@ -75,6 +75,7 @@ def _row(row: Measured) -> list[str]:
         percent(row.mean("collapse.feature")),
         "–" if paper is None else percent(paper.feature),
         row.text("loss.total", 4),
+        short(row.mean("loss.zero"), 3),
         row.text("best_sample.explained_variance", 3),
         row.text("best_sample.active", 3),
     ]
