@@ -9,7 +9,7 @@ from softspike.kernels.sampling import Law, Resident, Tiled, Timing, score_sampl
 from softspike.kernels.settings import Settings, table
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-N, B, D, d, J = 2, 9, 11, 19, 22  # no multiple of any tile
+N, B, D, d, J = 2, 5, 11, 19, 10  # no multiple of any tile
 LAWS = [Law(laplace, form) for laplace in (False, True) for form in (0, 1, 2)] + [Law(False, 3)]
 
 
@@ -25,13 +25,13 @@ def scores_by(law, tiles, dtype):
     ones, zeros = torch.ones(1, 7, device=DEVICE), torch.zeros(N, dtype=torch.int32, device=DEVICE)
     clock = torch.full((4,), 5, dtype=torch.int32, device=DEVICE)
     time = Timing(clock, torch.arange(N, device=DEVICE) + (1 << 40), ones, zeros, ones, zeros)
-    scores = torch.full((N, 24, B), torch.nan, device=DEVICE)
+    scores = torch.full((N, 12, B), torch.nan, device=DEVICE)
     heads, atoms, x = 0.3 * normal(N, B, law.n_heads * d), normal(N, D, d).to(dtype), normal(N, B, D)
     score_samples(law, heads, atoms, x, scores, settings, time, "ieee", tiles)
     return scores[:, :J]
 
 
-@pytest.mark.parametrize("tiles", [Resident(4, 1), Resident(8, 4), Resident(4, 100)], ids=str)
+@pytest.mark.parametrize("tiles", [Resident(4, 1), Resident(8, 2), Resident(4, 100)], ids=str)
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_resident_atoms_give_the_same_scores(law, tiles):
     """Sums in another order: 1e-5."""
