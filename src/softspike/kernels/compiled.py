@@ -5,7 +5,9 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
-__all__ = ["available", "compiled"]
+__all__ = ["WIDEST_GRAM", "available", "compiled"]
+
+WIDEST_GRAM = 8192  # atoms whose AᵀA compiled loops may read: a quarter of a gigabyte
 
 # Sums may be taken in any order and products joined with sums; numbers that are not finite keep their meaning.
 _FREE = {"reassoc", "contract", "nsz"}

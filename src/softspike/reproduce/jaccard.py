@@ -10,7 +10,7 @@ from softspike.report.grid import Grid
 from softspike.report.plot import figure_saved
 from softspike.reproduce.cell import METHODS, SAMPLINGS, WEIGHTED, Cell
 from softspike.reproduce.experiment import Atoms, Experiment, Report, Scope
-from softspike.reproduce.jaccard_findings import jaccard_findings, whose
+from softspike.reproduce.jaccard_findings import jaccard_findings
 from softspike.reproduce.paper import SAMPLING_LOSS
 from softspike.reproduce.rows import LENGTH, Measured, length, off_by, short
 from softspike.reproduce.setting import Setting
@@ -87,14 +87,14 @@ def _reach(rows: Sequence[Measured]) -> float:
 
 
 def _label(row: Measured) -> str:
-    return f"{row.cell.sampling.title} ({whose(row)}), {row.steps:,} steps"
+    return f"{row.cell.sampling.title} ({row.whose}), {row.steps:,} steps"
 
 
 def _row(row: Measured, setting: Setting) -> list[str]:
     theirs = SAMPLING_LOSS.get((row.cell.sampling.name, row.cell.n_samples)) if setting.paper_like else None
     return [
         row.cell.sampling.title,
-        whose(row),
+        row.whose,
         str(row.cell.n_samples),
         *length(row),
         row.text("jaccard.index", 3),

@@ -11,7 +11,7 @@ from softspike.reproduce.cell import BEST, MEAN, SAMPLINGS
 from softspike.reproduce.paper import SAMPLING_LOSS
 from softspike.reproduce.rows import Measured, off_by, short
 
-__all__ = ["Excess", "excess", "jaccard_findings", "whose"]
+__all__ = ["Excess", "excess", "jaccard_findings"]
 
 _LOSS_TOLERANCE = 0.03
 _NEAR = 0.01  # of what chance gives: less than this above it is at chance, however sure
@@ -54,15 +54,11 @@ def _variance(counts: np.ndarray) -> float:
     return float(share @ middles**2 - (share @ middles) ** 2)
 
 
-def whose(row: Measured) -> str:
-    return row.cell.variant.name.removesuffix("-subgradient")
-
-
 def jaccard_findings(rows: Sequence[Measured]) -> list[str]:
     """For each length, convention and J the arms in order; then the losses that are not the paper's."""
     groups: dict[tuple[int, str, int], dict[str, Measured]] = {}
     for row in rows:
-        groups.setdefault((row.steps, whose(row), row.cell.n_samples), {})[row.cell.sampling.name] = row
+        groups.setdefault((row.steps, row.whose, row.cell.n_samples), {})[row.cell.sampling.name] = row
     lengths_first = sorted(groups.items(), key=lambda group: -group[0][0])
     consistency = [_consistency(*key, arms) for key, arms in lengths_first if any(map(excess, arms.values()))]
     return [*consistency, *_losses(rows)]
@@ -98,11 +94,11 @@ def _claim(best: Excess, average: Excess, short_run: bool) -> str:
 
 def _losses(rows: Sequence[Measured]) -> Iterable[str]:
     """Arms whose loss is off the paper's, beside those of the same length whose loss is not."""
-    for steps, conventions in dict.fromkeys((row.steps, whose(row)) for row in rows):
+    for steps, conventions in dict.fromkeys((row.steps, row.whose) for row in rows):
         arms: dict[str, list[tuple[float, str]]] = {}
         for row in rows:
             theirs, ours = SAMPLING_LOSS.get((row.cell.sampling.name, row.cell.n_samples)), row.mean("loss.total")
-            if (row.steps, whose(row)) == (steps, conventions) and theirs and ours is not None:
+            if (row.steps, row.whose) == (steps, conventions) and theirs and ours is not None:
                 said = f"{off_by(ours, theirs)} at J = {row.cell.n_samples}"
                 arms.setdefault(row.cell.sampling.title, []).append((abs(ours / theirs - 1), said))
         off = {title: found for title, found in arms.items() if max(found)[0] > _LOSS_TOLERANCE}

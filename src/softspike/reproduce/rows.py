@@ -31,6 +31,11 @@ class Measured:
         return self.records[0]["training"]["steps"] if self.records else 0
 
     @property
+    def whose(self) -> str:
+        """The conventions, by name; a gradient that replaces theirs is told by what is compared."""
+        return self.cell.variant.name.removesuffix("-subgradient")
+
+    @property
     def diverged(self) -> int:
         return len(self.records) - len(self.good)
 

@@ -10,7 +10,7 @@ from softspike.reproduce.experiment import Atoms, Experiment, Report, Scope
 from softspike.reproduce.paper import COLLAPSE
 from softspike.reproduce.rows import LENGTH, Measured, length, short
 from softspike.reproduce.setting import Setting
-from softspike.reproduce.table2_findings import is_subgradient, percent, table2_findings, whose
+from softspike.reproduce.table2_findings import is_subgradient, percent, table2_findings
 
 __all__ = ["Table2"]
 
@@ -58,7 +58,7 @@ class Table2(Experiment):
 
 def _gradient(row: Measured) -> str:
     kind = "subgradient" if is_subgradient(row) else "straight-through"
-    return f"{kind} ({whose(row)})"
+    return f"{kind} ({row.whose})"
 
 
 def _row(row: Measured) -> list[str]:

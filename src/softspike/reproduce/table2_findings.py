@@ -5,17 +5,13 @@ from collections.abc import Sequence
 from softspike.reproduce.paper import COLLAPSE, Collapse
 from softspike.reproduce.rows import Measured
 
-__all__ = ["is_subgradient", "percent", "table2_findings", "whose"]
+__all__ = ["is_subgradient", "percent", "table2_findings"]
 
 _CLOSE, _ENTIRE = 0.05, 0.99  # shares that count as the same; the share that counts as all
 
 
 def is_subgradient(row: Measured) -> bool:
     return row.cell.variant.name.endswith("subgradient")
-
-
-def whose(row: Measured) -> str:
-    return row.cell.variant.name.removesuffix("-subgradient")
 
 
 def percent(share: float | None) -> str:
@@ -37,7 +33,7 @@ def table2_findings(rows: Sequence[Measured]) -> list[str]:
 
 def _partner(row: Measured, rows: Sequence[Measured]) -> Measured | None:
     """The straight-through row of the same conventions, J and length."""
-    wanted = (whose(row), row.cell.n_samples, row.steps)
+    wanted = (row.whose, row.cell.n_samples, row.steps)
     return next((r for r in rows if (r.cell.variant.name, r.cell.n_samples, r.steps) == wanted), None)
 
 
@@ -53,7 +49,7 @@ def _row_finding(row: Measured, partner: Measured, paper: Collapse) -> str:
             verdict = f"{'' if _close(ours, published) else 'not '}as published"
         against = f"straight-through {percent(usual)}, paper {percent(published)}"
         parts.append(f"{kind} collapse {percent(ours)} ({against}), {verdict}")
-    return f"Subgradient ({whose(row)}), J = {row.cell.n_samples}: {'; '.join(parts)}.{_loss(row, partner)}"
+    return f"Subgradient ({row.whose}), J = {row.cell.n_samples}: {'; '.join(parts)}.{_loss(row, partner)}"
 
 
 def _loss(row: Measured, partner: Measured) -> str:
@@ -78,7 +74,7 @@ def _overall(judged: Sequence[tuple[Measured, Measured, Collapse]]) -> str:
     else:
         verdict = "holds in part"
     seen = [
-        f"J = {row.cell.n_samples} ({whose(row)}): {how or 'it does not fail'}"
+        f"J = {row.cell.n_samples} ({row.whose}): {how or 'it does not fail'}"
         for (row, *_), how in zip(judged, failing, strict=True)
     ]
     lacking = f"; not found as published: {', '.join(missing)}" if missing else ""

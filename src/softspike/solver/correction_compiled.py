@@ -3,13 +3,12 @@
 import torch
 from torch import Tensor
 
-from softspike.kernels.compiled import available
+from softspike.kernels.compiled import WIDEST_GRAM, available
 from softspike.solver.threads import on_all_cores
 
 __all__ = ["correct_compiled", "worth_compiling"]
 
 _ROWS = 256  # at a time
-_WIDEST_GRAM = 8192  # atoms: a quarter of a gigabyte
 _WORTH_IT = 2**18  # entries of a batch of codes; with fewer, loading compiled code takes longer than the correction
 
 
@@ -18,7 +17,7 @@ def worth_compiling(x: Tensor, atoms: Tensor) -> bool:
     known = available() and x.device.type == "cpu" and x.dtype == atoms.dtype in (torch.float32, torch.float64)
     followed = torch.is_grad_enabled() and (x.requires_grad or atoms.requires_grad)
     d = atoms.shape[1]
-    return known and not followed and len(x) * d >= _WORTH_IT and d <= min(_WIDEST_GRAM, 8 * len(x))
+    return known and not followed and len(x) * d >= _WORTH_IT and d <= min(WIDEST_GRAM, 8 * len(x))
 
 
 @torch.no_grad()

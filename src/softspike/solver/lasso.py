@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from softspike.kernels.compiled import available
+from softspike.kernels.compiled import WIDEST_GRAM, available
 from softspike.solver.fista import fista
 from softspike.solver.gap import LassoResult, column
 from softspike.solver.given import check_given
@@ -18,7 +18,6 @@ __all__ = ["lasso"]
 _NUMBERS, _MOST_ROWS, _LEAST_ROWS = 2**19, 256, 32  # entries of Aᵀx, and rows, solved at a time: they fit the cache
 _NUMBERS_ON_GPU = 2**25
 _WORTH_IT = 2**14  # entries of codes; with fewer, loading compiled code takes longer than the solution
-_WIDEST_GRAM = 8192  # atoms: a quarter of a gigabyte
 _UNGUARDED = 500  # steps without a guarantee at most; very few samples need as many
 _ROUNDING = 32  # units of rounding over ½‖x‖² below which a gap cannot be told from 0
 
@@ -67,7 +66,7 @@ def lasso(
 
 def _compilable(x: Tensor, atoms: Tensor) -> bool:
     n_atoms = atoms.shape[1]
-    enough = len(x) * n_atoms >= _WORTH_IT and n_atoms <= _WIDEST_GRAM
+    enough = len(x) * n_atoms >= _WORTH_IT and n_atoms <= WIDEST_GRAM
     return enough and not x.is_cuda and x.dtype in (torch.float32, torch.float64) and available()
 
 

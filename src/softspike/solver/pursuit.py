@@ -3,14 +3,13 @@
 import torch
 from torch import Tensor
 
-from softspike.kernels.compiled import available
+from softspike.kernels.compiled import WIDEST_GRAM, available
 from softspike.solver.omp_compiled import pursue_compiled
 from softspike.solver.omp_plain import Pursuit, pursue_plainly
 from softspike.solver.scale import unit_and_norm
 
 __all__ = ["pursue"]
 
-_WIDEST_GRAM = 8192  # atoms: a quarter of a gigabyte
 _WORTH_IT = 2**18  # entries of Aᵀr looked at; with fewer, loading compiled code takes longer than the pursuit
 
 
@@ -26,7 +25,7 @@ def pursue(x: Tensor, atoms: Tensor, counts: Tensor, stop: Tensor | float) -> Pu
     floor = torch.as_tensor(stop, dtype=torch.float64, device=x.device).reshape(-1, 1) / energy
     floor = floor.expand_as(energy)[:, 0]
     work = int(counts.sum()) * atoms.shape[1]
-    enough = work >= _WORTH_IT and atoms.shape[1] <= min(_WIDEST_GRAM, work // atoms.shape[1])
+    enough = work >= _WORTH_IT and atoms.shape[1] <= min(WIDEST_GRAM, work // atoms.shape[1])
     if enough and not x.is_cuda and available() and x.dtype in (torch.float32, torch.float64):
         found = pursue_compiled(signals, atoms, counts, floor)
     else:
