@@ -40,13 +40,14 @@ class Tally(NamedTuple):
 
 
 class FusedRun:
-    """Replicas in training."""
+    """Replicas in training. With `ahead` = 0 kernels are launched one by one, nothing is recorded."""
 
-    def __init__(self, step: Step | FistaStep, seeds: Sequence[int], recipe: Recipe):
+    def __init__(self, step: Step | FistaStep, seeds: Sequence[int], recipe: Recipe, ahead: int = _MOST_AHEAD):
         self.step, self.recipe, self.done = step, recipe, 0
         self.per_epoch = step.data.shape[0] // step.replicas.x.shape[1]
         self._seeds = list(dict.fromkeys(seeds))
-        self._ahead = max(k for k in range(1, _MOST_AHEAD + 1) if self.per_epoch % k == 0)
+        self._ahead = max(k for k in range(1, max(ahead, 1) + 1) if self.per_epoch % k == 0)
+        self._recorded = ahead > 0 and step.data.is_cuda
         self._clock = Clock(0, self._ahead, step.data.device)
         self._graph: torch.cuda.CUDAGraph | None = None
 
@@ -68,7 +69,7 @@ class FusedRun:
         for number in range(n):
             self.step(self._clock[number])
         self._clock.advance(n)
-        if self._graph is None and n == self._ahead and self.step.data.is_cuda:
+        if self._recorded and self._graph is None and n == self._ahead:
             self._graph = self._capture()
 
     def _capture(self) -> torch.cuda.CUDAGraph:
