@@ -10,12 +10,13 @@ from softspike.coder import Coder, Loss
 from softspike.data import Rows
 from softspike.schedule import Scaled
 from softspike.solver import FistaCoder
+from softspike.train.diverged import Diverged, lost, lost_parameter
 from softspike.train.fused.clock import Clock, Lookup
 from softspike.train.fused.fista import FistaReplicas, FistaStep
 from softspike.train.fused.reading import check_alike, check_recipe, read
 from softspike.train.fused.replicas import Replicas
 from softspike.train.fused.step import Step
-from softspike.train.loop import Diverged, Observer, Progress
+from softspike.train.loop import Observer, Progress
 from softspike.train.order import epoch_order, noise_key
 from softspike.train.recipe import Recipe
 
@@ -159,16 +160,20 @@ def train_fused(
         if len(waiting) == 2 or run.done == recipe.n_steps:
             tally = waiting.pop(0)
             means = tally.means()[torch.tensor(run.step.replicas.index).argsort()]
-            _note_ends(ends, means, tally.done)
             misfit, kl, active = means.T
-            loss = Loss((misfit + betas * kl).mean(), misfit.mean(), kl.mean(), active.mean())
+            each = Loss(misfit + betas * kl, misfit, kl, active)
+            for number, parts in enumerate(torch.stack(each).T.tolist()):
+                _note_end(ends, number, lost(**dict(zip(Loss._fields, parts, strict=True))), tally.done)
+            loss = Loss(*(part.mean() for part in each))
             for observer in observers:
                 observer.logged(Progress(tally.done, recipe.n_steps, loss, coders[0], optimizer))
     run.step.replicas.write_back()
+    for number, coder in enumerate(coders):
+        _note_end(ends, number, lost_parameter(coder), run.done)
     return ends
 
 
-def _note_ends(ends: list[Diverged | None], means: Tensor, done: int) -> None:
-    for number in range(len(ends)):
-        if ends[number] is None and not bool(means[number].isfinite().all()):
-            ends[number] = Diverged(done, "the loss is not finite")
+def _note_end(ends: list[Diverged | None], number: int, cause: str | None, done: int) -> None:
+    """The first cause stays."""
+    if ends[number] is None and cause is not None:
+        ends[number] = Diverged(done, cause)
