@@ -229,7 +229,8 @@ def main() -> None:
         bound = "–" if gain.bound is None else f"{gain.bound:.2f}"
         print(
             f"| {model} | {n_samples} | {precision} | {gain.wall:.2f} | {gain.least:.2f}–{gain.most:.2f} "
-            f"| {gain.ours:.2f} | {gain.worked:.2f} | {gain.at_best:.2f} | {bound} | {ours:.0f} | {plain:.0f} |", flush=True,
+            f"| {gain.ours:.2f} | {gain.worked:.2f} | {gain.at_best:.2f} | {bound} | {ours:.0f} | {plain:.0f} |",
+            flush=True,
         )  # fmt: skip
         row = {"model": model, "J": n_samples, "precision": precision, "MB": ours, "MB_all": plain}
         rows.append({**row, **gain._asdict()})
