@@ -143,7 +143,7 @@ class Gain(NamedTuple):
     seconds: dict[str, list[float]]  # of a step, by variant and round
 
 
-def measure(n_samples: int, repeats: int, model: str, precision: Precision, n_steps: int = 50) -> Gain:
+def measure(n_samples: int, repeats: int, model: str, precision: Precision, n_steps: int = 30) -> Gain:
     """The gain of the winner-only step."""
     runs: dict[str, Run | None] = {
         "bare": stepper(BestOfPlain(n_samples), n_steps, model, bare=True),
