@@ -30,10 +30,10 @@ def test_each_start_is_as_if_alone(method, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "method", ["hard-gaussian", "thresholded-laplacian", "thresholded-gaussian-gamma", "spike-and-slab", "jumprelu"]
+    "method", ["hard-gaussian", "laplacian", "thresholded-laplacian", "spike-and-slab", "jumprelu"]
 )
 def test_each_start_of_one_batched_pass_is_as_if_alone(method, monkeypatch, recwarn):
-    """The pass that a GPU takes, here on a CPU, without a warning: parameters to 1e-3 of their norm."""
+    """The pass that a GPU takes, here on a CPU, without a warning: parameters to 5e-3 of their norm."""
     monkeypatch.setattr("softspike.train.replicas._engines", lambda device, n_coders: [train_batched])
     kept = {}
     monkeypatch.setattr("softspike.estimator.best_of", lambda outcomes: kept.setdefault("all", outcomes)[1].fitted)
@@ -42,7 +42,7 @@ def test_each_start_of_one_batched_pass_is_as_if_alone(method, monkeypatch, recw
     for number, outcome in enumerate(kept["all"]):
         alone = quick(method=method, random_state=5 + number).fit(X)
         for (name, a), b in zip(outcome.fitted.coder.named_parameters(), alone.coder_.parameters(), strict=True):
-            assert (a - b).norm() <= 1e-3 * b.norm() + 1e-6, name
+            assert (a - b).norm() <= 5e-3 * b.norm() + 1e-6, name
 
 
 def test_the_best_start_is_kept():

@@ -99,13 +99,13 @@ def test_replicas_that_draw_nothing_equal_training_in_turn(method):
     assert_same(*both_ways(*coders_of(method), TensorRows(X)), rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("method", ["thresholded-laplacian", "thresholded-gaussian-gamma", "centred-laplacian"])
+@pytest.mark.parametrize("method", ["thresholded-laplacian", "thresholded-gaussian", "spike-and-slab"])
 def test_methods_of_the_library_in_float32(method):
-    """Adam, clipping, 512 to 1,024 hidden units: to 1e-3 of each tensor's norm. Adam's step is as long where a gradient
-    is nothing but rounding, so single weights may differ by more."""
+    """Adam, clipping, 512 to 1,024 hidden units: to 5e-3 of each tensor's norm, where other random numbers make 3e-2.
+    Adam's step is as long where a gradient is nothing but rounding, and rounding may choose another of J samples."""
     for one, other in zip(*both_ways(*coders_of(method), TensorRows(X)), strict=True):
         for (name, a), b in zip(one.named_parameters(), other.parameters(), strict=True):
-            assert (a - b).norm() <= 1e-3 * b.norm() + 1e-6, name
+            assert (a - b).norm() <= 5e-3 * b.norm() + 1e-6, name
 
 
 def test_mirrored_images_and_batch_norm():
