@@ -169,6 +169,9 @@ def test_a_diverged_cell_is_a_result(tmp_path, monkeypatch):
 def test_the_page_is_written_from_the_files_alone(results, tmp_path):
     page = tmp_path / "docs/linear.md"
     write_page([results], page)
+    tables = json.loads(page.with_name(f"{page.stem}-tables.json").read_text())
+    assert list(tables) == list(EXPERIMENTS)
+    assert len(tables["dictionaries"]["tables"][0]["rows"]) > 0
     text = page.read_text()
     for experiment in EXPERIMENTS.values():
         assert f"## {experiment.title}" in text

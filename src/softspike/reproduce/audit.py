@@ -30,7 +30,7 @@ from softspike.reproduce.setting import Data
 
 __all__ = ["audit"]
 
-_ASIDE, _SOLVED = 4000, 2000  # training patches that set the cut; validation patches that solvers code
+_ASIDE = 4000  # training patches that set the cut
 _HISTOGRAM = 200  # bins of the Jaccard index over patches
 
 
@@ -62,7 +62,7 @@ def _rate(x: Tensor, atoms: Tensor, codes: Tensor) -> dict[str, float]:
 def _matched(coder: Coder, x: Tensor, codes: Tensor) -> dict[str, float] | None:
     if is_dense(codes) or active_count(codes) == 0:
         return None
-    return matched_solvers(atoms_of(coder.generator), x[:_SOLVED], active_count(codes))._asdict()
+    return matched_solvers(atoms_of(coder.generator), x, active_count(codes))._asdict()
 
 
 def _published(coder: Coder, x: Tensor, codes: Codes) -> dict[str, Any]:
