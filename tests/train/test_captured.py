@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from softspike.data import TensorRows
 from softspike.methods import METHODS as NAMED
@@ -13,9 +14,10 @@ from softspike.methods.published import PUBLISHED, SCRIPTS, Study, build_publish
 from softspike.objective import BestOf, ImportanceWeighted, MeanOf
 from softspike.threshold import Subgradient
 from softspike.train import Alone, BFloat16, FullPrecision, train
-from softspike.train.batched import train_batched
+from softspike.train.batched import BatchedStep, train_batched
 from softspike.train.captured import capturable
 from softspike.train.order import step_random
+from softspike.train.stack import Stack
 from softspike.train.state import pack, unpack
 from softspike.train.step import Step
 
@@ -54,6 +56,39 @@ def test_the_time_may_be_on_the_device_for_every_method(method):
         step_of(one, recipe).descend(x, time, step_random(0, 3))
     for a, b in zip(coder.parameters(), other.parameters(), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-7)
+
+
+class Asking(TorchDispatchMode):
+    """Remembers what cannot be recorded: numbers read by the host, or made by it from a list."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = set()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if function.overloadpacket in ASKING:
+            self.seen.add(str(function))
+        return function(*args, **(kwargs or {}))
+
+
+ASKING = [torch.ops.aten._local_scalar_dense, torch.ops.aten.nonzero, torch.ops.aten.equal, torch.ops.aten.lift_fresh]
+
+
+@pytest.mark.parametrize("objective", [BestOf(4), MeanOf(4), ImportanceWeighted(4)], ids=repr)
+@pytest.mark.parametrize("method", METHODS)
+def test_nothing_in_a_step_asks_the_host(method, objective):
+    """Of one coder, and of two together; the first step of a stack finds out whether it can be one."""
+    made = [build_published(PUBLISHED[method], STUDY, SCRIPTS, objective, seed) for seed in (0, 1)]
+    coders, recipe = [built.coder for built in made], made[0].recipe
+    one, stacked = step_of(coders[0], recipe), BatchedStep(Stack(copy.deepcopy(coders)), recipe, (0, 1), "cpu")
+    x, both, time = data(), data().repeat(2, 1, 1), torch.tensor(3.0, dtype=torch.float64)
+    stacked(both, 0)
+    with Asking() as asking:
+        one.descend(x, time, step_random(0, 3))
+        stacked.descend(both, time, stacked.random())
+        assert asking.seen == set()
+        one.descend(x, time, step_random(0, 3)).total.item()
+        assert "aten._local_scalar_dense.default" in asking.seen  # so it does notice
 
 
 def test_nothing_is_recorded_on_a_cpu():

@@ -62,7 +62,8 @@ def _(law: HalfNormal, noise: Tensor) -> Tensor:
 def _(law: Laplace, n_samples: int, generator: Generator | None = None) -> Tensor:
     """−sign(u)·log(1 − 2|u|), u ~ U(−½, ½): a standard Laplace variable."""
     u = standard_uniform(law.loc, n_samples, generator) - 0.5
-    return -u.sign() * torch.log((1 - 2 * u.abs()).clamp_min(_SMALLEST))
+    # In place, and the sign copied: as often as J×B×d numbers are passed over, so much time it takes.
+    return torch.rsub(u.abs(), 1, alpha=2).clamp_min_(_SMALLEST).log_().copysign_(u)
 
 
 @place.register
