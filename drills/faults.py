@@ -120,6 +120,20 @@ MUTANTS = [
         "train/test_determinism.py",
     ),
     Mutant(
+        "all replicas draw from the first generator",
+        "posterior/standard.py",
+        "generators.each, strict=True)",
+        "generators.each[:1] * len(generators.each), strict=True)",
+        "train/test_batched.py",
+    ),
+    Mutant(
+        "all replicas have the first one's settings",
+        "train/stack.py",
+        "for coder in coders[1:]:",
+        "for coder in coders[:0]:",
+        "train/test_batched.py",
+    ),
+    Mutant(
         "gradients are not shared between processes",
         "train/step.py",
         "        self.team.average_gradients(self.coder.parameters())\n",
@@ -157,8 +171,8 @@ MUTANTS = [
     Mutant(
         "the survival of the wrong tail",
         "threshold/partial.py",
-        "torch.special.log_ndtr((base.loc - point) / base.scale)",
-        "torch.special.log_ndtr((point - base.loc) / base.scale)",
+        "elementwise(torch.special.log_ndtr, (base.loc - point) / base.scale)",
+        "elementwise(torch.special.log_ndtr, (point - base.loc) / base.scale)",
         "threshold/test_laws.py",
     ),
     Mutant(

@@ -10,6 +10,7 @@ from small import quick, same_bits, small_data
 from softspike import SparseCoder, several, sweep
 from softspike.data import StandardisedRows
 from softspike.fitting import split
+from softspike.train import train_batched
 
 X = small_data()
 
@@ -26,6 +27,22 @@ def test_each_start_is_as_if_alone(method, monkeypatch):
         alone = quick(method=method, random_state=5 + number).fit(X)
         assert same_bits(outcome.fitted.coder.state_dict(), alone.coder_.state_dict())
     assert coder.init_errors_ == pytest.approx([outcome.error for outcome in outcomes])
+
+
+@pytest.mark.parametrize(
+    "method", ["hard-gaussian", "laplacian", "thresholded-laplacian", "spike-and-slab", "jumprelu"]
+)
+def test_each_start_of_one_batched_pass_is_as_if_alone(method, monkeypatch, recwarn):
+    """The pass that a GPU takes, here on a CPU, without a warning: parameters to 5e-3 of their norm."""
+    monkeypatch.setattr("softspike.train.replicas._engines", lambda device, n_coders: [train_batched])
+    kept = {}
+    monkeypatch.setattr("softspike.estimator.best_of", lambda outcomes: kept.setdefault("all", outcomes)[1].fitted)
+    quick(method=method, n_init=2, random_state=5).fit(X)
+    assert not [w for w in recwarn if "one after the other" in str(w.message)]
+    for number, outcome in enumerate(kept["all"]):
+        alone = quick(method=method, random_state=5 + number).fit(X)
+        for (name, a), b in zip(outcome.fitted.coder.named_parameters(), alone.coder_.parameters(), strict=True):
+            assert (a - b).norm() <= 5e-3 * b.norm() + 1e-6, name
 
 
 def test_the_best_start_is_kept():

@@ -41,6 +41,7 @@ class VariationalCoder(Coder):
     """
 
     beta: Tensor  # weight of the KL in the loss, 2v/D for a noise variance v
+    level_beta: Tensor  # weight of the KL of drawn levels
     cut: Tensor  # the score above which a component is active in the deterministic code; NaN until calibrated
 
     def __init__(
@@ -60,8 +61,9 @@ class VariationalCoder(Coder):
         if correction is not None and not isinstance(generator, LinearGenerator):
             raise TypeError("supports are corrected on the atoms of a linear generator; leave correction at None")
         self.threshold, self.generator, self.objective = threshold, generator, objective
-        self.level_beta, self.correction = level_beta, correction
+        self.correction = correction
         self.register_buffer("beta", torch.tensor(float(beta)))
+        self.register_buffer("level_beta", torch.tensor(float(level_beta)), persistent=False)
         self.register_buffer("cut", torch.tensor(float("nan")))
         self.calibration = Calibration()
 

@@ -37,8 +37,8 @@ def fit_several(
 ) -> list[Outcome]:
     """Train and calibrate a coder from each start, as `fit_rows` would one of them, through `train_replicas`.
 
-    All learn from the same rows and are judged on the same held-out ones. The starts share their number of components
-    and their recipe.
+    All learn from the same rows and are judged on the same held-out ones; each draws the numbers that it would alone,
+    also where a GPU trains all in one batched pass. The starts share their number of components and their recipe.
     """
     made = [prepare(method, plan, seed, device, standardiser, FullPrecision()) for method, plan, seed in starts]
     standard = StandardisedRows(on_device(rows, device), made[0].standardiser)

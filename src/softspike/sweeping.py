@@ -19,7 +19,8 @@ def sweep(coders: Sequence[SparseCoder], X: Any) -> list[SparseCoder]:
     """Fit every coder to X, each as its own `fit` would, and return them.
 
     Coders that differ in sparsity, active count, β or seed alone are given to `softspike.train.train_replicas`
-    together: on a GPU they go through one program where their losses allow it, on a CPU they take turns.
+    together: on a GPU they go through one program where what differs is held in their tensors (not so the count of an
+    autoencoder, nor what a solver does), on a CPU they take turns.
 
     >>> import numpy as np
     >>> from softspike import SparseCoder, sweep

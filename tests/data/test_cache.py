@@ -11,7 +11,7 @@ from command import softspike
 from pictures import shapes, write_celeba, write_parquet
 from PIL import Image
 
-from softspike.data import DataError, PixelRows, Watch, images, read_rows
+from softspike.data import ArrayRows, DataError, PixelRows, Watch, images, read_rows
 from softspike.data.cache import cache_folder, remembered
 from softspike.data.device import DevicePixels, on_device
 
@@ -161,3 +161,16 @@ def test_small_sets_live_on_the_gpu():
     there = on_device(pixels, "cuda")
     assert isinstance(there, DevicePixels)
     torch.testing.assert_close(there.take(chosen).cpu(), pixels.take(chosen), rtol=0, atol=1e-7)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_small_arrays_live_on_the_gpu(tmp_path):
+    """Not those of a mapped file, which may be larger than memory."""
+    array, chosen = np.arange(12.0).reshape(4, 3), torch.tensor([3, 0], dtype=torch.int32)
+    there = on_device(ArrayRows(array), "cuda")
+    assert there.take(chosen).is_cuda
+    torch.testing.assert_close(there.take(chosen).cpu(), ArrayRows(array).take(chosen), rtol=0, atol=0)
+    np.save(tmp_path / "array.npy", array)
+    mapped = ArrayRows(np.load(tmp_path / "array.npy", mmap_mode="r"))
+    assert on_device(mapped, "cuda") is mapped

@@ -12,7 +12,6 @@ from softspike.metric import (
     baselines,
     dead_components,
     explained_variance,
-    matched,
     pca_explained_variance,
     sparse_coding_loss,
     summarise,
@@ -65,5 +64,5 @@ def test_baselines_on_the_true_dictionary():
 
 
 def test_baselines_take_fewer_rows_where_pursuits_would_be_large(monkeypatch, coder):
-    monkeypatch.setattr(matched, "_PURSUIT_NUMBERS", 12 * (12 + 12) * 50)
+    monkeypatch.setattr(summary, "_PURSUIT_NUMBERS", 12 * (12 + 12) * 50)
     assert baselines(coder, torch.randn(200, 12), 3.0).n_samples == 50

@@ -8,7 +8,7 @@ import torch
 from sklearn.linear_model import orthogonal_mp
 from torch import Tensor
 
-from softspike.solver import omp, omp_at_mean_count
+from softspike.solver import omp, omp_at_mean_count, pursuit
 
 SHAPES = [(8, 8), (12, 20), (20, 8), (10, 200)]
 every_shape = pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -153,3 +153,13 @@ def test_mean_count_out_of_reach_gives_what_there_is() -> None:
     torch.testing.assert_close(full @ atoms.T, x)
     with pytest.raises(ValueError, match="mean_active"):
         omp_at_mean_count(x, atoms, -1.0)
+
+
+def test_plain_pursuits_in_parts_are_those_of_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two rows at a time, one of which takes fewer atoms than the longest of the others."""
+    random = torch.Generator().manual_seed(0)
+    x, atoms = torch.randn(7, 12, generator=random), torch.randn(12, 20, generator=random)
+    whole = omp(x, atoms, n_active=6, tolerance=3.0)
+    monkeypatch.setattr(pursuit, "_NUMBERS", 2 * 6 * (6 + 12))
+    assert torch.equal(omp(x, atoms, n_active=6, tolerance=3.0), whole)
+    assert len(set((whole != 0).sum(1).tolist())) > 2

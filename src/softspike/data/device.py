@@ -1,4 +1,4 @@
-"""Images that live where they are used: uint8 on the GPU, gathered and turned into float32 there."""
+"""Rows that live where they are used: images as uint8 on the GPU, gathered and turned into float32 there."""
 
 from math import prod
 
@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from softspike.data.images import PixelRows
-from softspike.data.rows import Rows
+from softspike.data.mapped import is_mapped
+from softspike.data.rows import ArrayRows, Rows, TensorRows
 
 __all__ = ["DevicePixels", "on_device"]
 
@@ -29,10 +30,14 @@ class DevicePixels:
 
 
 def on_device(rows: Rows, device: torch.device | str, share: float = 0.5) -> Rows:
-    """Byte images on the GPU where they fit into a share of its free memory; all other rows as they are."""
+    """Byte images and arrays of numbers on the GPU, where they fit into a share of its free memory, so that a batch is
+    gathered there. What is not in memory, and on a CPU everything, stays as it is."""
     device = torch.device(device)
-    if device.type != "cuda" or not isinstance(rows, PixelRows) or rows.images.dtype != np.uint8:
+    if device.type != "cuda":
         return rows
-    if rows.images.nbytes > share * torch.cuda.mem_get_info(device)[0]:
-        return rows
-    return DevicePixels(torch.from_numpy(np.ascontiguousarray(rows.images)).to(device))
+    room = share * torch.cuda.mem_get_info(device)[0]
+    if isinstance(rows, PixelRows) and rows.images.dtype == np.uint8 and rows.images.nbytes <= room:
+        return DevicePixels(torch.from_numpy(np.ascontiguousarray(rows.images)).to(device))
+    if isinstance(rows, ArrayRows) and not is_mapped(rows.array) and 4 * rows.array.size <= room:
+        return TensorRows(rows.take(torch.arange(len(rows))).to(device), rows.image_shape)
+    return rows

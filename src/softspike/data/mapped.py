@@ -13,7 +13,7 @@ import numpy as np
 from softspike.data.error import DataError
 from softspike.disk import check_regular
 
-__all__ = ["SMALL", "Whole", "advise", "check_whole", "open_npy"]
+__all__ = ["SMALL", "Whole", "advise", "check_whole", "is_mapped", "open_npy"]
 
 SMALL = 2**26  # bytes; files of .mat and .safetensors up to this are read, longer ones mapped
 
@@ -60,6 +60,11 @@ def advise(array: np.ndarray, numbers: np.ndarray) -> None:
         return
     scattered = numbers[-1] - numbers[0] >= 2 * len(numbers)
     mapping.madvise(mmap.MADV_RANDOM if scattered else mmap.MADV_NORMAL)
+
+
+def is_mapped(array: np.ndarray) -> bool:
+    """Whether it is read from a file as it is used."""
+    return _mapping(array) is not None
 
 
 def _mapping(array: np.ndarray) -> mmap.mmap | None:

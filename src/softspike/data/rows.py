@@ -126,7 +126,8 @@ class TensorRows:
 
     def take(self, indices: Tensor) -> Tensor:
         self.check()
-        return self.tensor[indices.to(self.tensor.device)].to(torch.float32)
+        # A GPU is told which rows, not waited for: training would else stand still at every step.
+        return self.tensor[indices.to(self.tensor.device, non_blocking=self.tensor.is_cuda)].to(torch.float32)
 
     def original(self, row: int) -> np.ndarray:
         """One row before float32."""

@@ -112,4 +112,5 @@ class StandardisedRows:
 
     @torch.no_grad()
     def take(self, indices: Tensor) -> Tensor:
-        return self.standardiser(self.rows.take(indices).to(self.standardiser.mean.device))
+        there = self.standardiser.mean
+        return self.standardiser(self.rows.take(indices).to(there.device, non_blocking=there.is_cuda))

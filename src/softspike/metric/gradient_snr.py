@@ -22,30 +22,32 @@ class _Moments:
         self.mean += delta / self.count
         self.squares += delta * (value - self.mean)
 
-    def ratio(self, guard: float) -> Tensor:
-        """|mean|/(std + guard): parameters without gradient have the ratio 0."""
-        return self.mean.abs() / ((self.squares / max(self.count - 1, 1)).sqrt() + guard)
+    def ratio(self) -> Tensor:
+        """|mean|/(std + 1e-9): parameters without gradient have the ratio 0."""
+        return self.mean.abs() / ((self.squares / max(self.count - 1, 1)).sqrt() + 1e-9)
 
 
 def gradient_snr(
-    loss: Callable[[int], Tensor],
-    parameters: Mapping[str, Sequence[Tensor]],
-    n_passes: int = 1000,
-    guards: Sequence[float] = (1e-9,),
-) -> dict[str, tuple[float, ...]]:
-    """mean over parameters of |E ∇L|/(σ(∇L) + guard), for each named group and guard; loss(pass) draws anew each time.
+    loss: Callable[[int], Tensor], parameters: Mapping[str, Sequence[Tensor]], n_passes: int = 1000, n_parts: int = 1
+) -> dict[str, float]:
+    """mean over parameters of |E ∇L|/(σ(∇L) + 1e-9), for each named group; loss(number) draws anew each time.
 
-    Two numbers per parameter are kept, however many passes there are. The guard decides what parameters count for
-    whose gradient is hardly any: with a large one they pull the mean to 0.
+    The gradient of a pass is the mean of those of `n_parts` calls. Two numbers per parameter are kept, however many
+    passes there are.
     """
     flat = [p for group in parameters.values() for p in group]
     sizes = [sum(p.numel() for p in group) for group in parameters.values()]
     moments = _Moments(sum(sizes), flat[0].device)
     for number in range(n_passes):
-        gradients = torch.autograd.grad(loss(number), flat, allow_unused=True, materialize_grads=True)
-        moments.update(torch.cat([gradient.flatten() for gradient in gradients]).double())
-    ratios = [moments.ratio(guard).split(sizes) for guard in guards]
-    return {name: tuple(float(parts[k].mean()) for parts in ratios) for k, name in enumerate(parameters)}
+        parts = [_gradient(loss(number * n_parts + part), flat) for part in range(n_parts)]
+        moments.update(sum(parts[1:], parts[0]) / n_parts)
+    return {name: float(part.mean()) for name, part in zip(parameters, moments.ratio().split(sizes), strict=True)}
+
+
+def _gradient(loss: Tensor, parameters: Sequence[Tensor]) -> Tensor:
+    """Of all parameters in a row, in double precision."""
+    gradients = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
+    return torch.cat([gradient.flatten() for gradient in gradients]).double()
 
 
 def snr_floor(n_passes: int) -> float:

@@ -8,48 +8,50 @@ from torch import Tensor
 from softspike.metric.reconstruction import active_count, explained_variance
 from softspike.solver import lasso, omp_at_mean_count
 
-__all__ = ["Matched", "lasso_at_mean_count", "matched_solvers", "pursuable"]
+__all__ = ["Matched", "lasso_at_mean_count", "matched_solvers"]
 
-# Entries of the bases and triangles that batched pursuits hold: 2²⁶ floats are a quarter of a gigabyte.
-_PURSUIT_NUMBERS = 2**26
+_FEW = 400  # rows of a first search for the penalty
 
 
 class Matched(NamedTuple):
-    """Explained variance on the first `n_samples` rows."""
+    """Explained variance of x, and the mean counts that the solvers came to."""
 
     n_samples: int
     omp: float  # matching pursuit stopped by one global tolerance
+    omp_active: float
     fista: float  # the lasso at the penalty that gives the count
-    fista_active: float  # the count it then has
+    fista_active: float
 
 
 @torch.no_grad()
 def matched_solvers(atoms: Tensor, x: Tensor, mean_active: float) -> Matched:
-    """OMP and FISTA on atoms (D, d) at a mean count, on as many rows of x as a quarter of a gigabyte holds."""
-    x = pursuable(x, atoms, mean_active)
+    """OMP and FISTA of x (B, D) on atoms (D, d) at a mean count."""
     pursued, shrunk = omp_at_mean_count(x, atoms, mean_active), lasso_at_mean_count(x, atoms, mean_active)
     by_omp, by_fista = (explained_variance(x, codes @ atoms.T) for codes in (pursued, shrunk))
-    return Matched(len(x), by_omp, by_fista, active_count(shrunk))
+    return Matched(len(x), by_omp, active_count(pursued), by_fista, active_count(shrunk))
 
 
-def pursuable(x: Tensor, atoms: Tensor, mean_active: float) -> Tensor:
-    """The first rows of x, as many as matching pursuit to that mean count can hold."""
-    longest = min(int(8 * mean_active) + 8, *atoms.shape)  # the atoms that a pursuit may hold for one sample
-    return x[: max(_PURSUIT_NUMBERS // (longest * (longest + len(atoms))), 1)]
+def lasso_at_mean_count(x: Tensor, atoms: Tensor, mean_active: float) -> Tensor:
+    """FISTA's codes at the penalty λ, bisected on its logarithm, whose mean count is nearest to that one.
 
-
-def lasso_at_mean_count(x: Tensor, atoms: Tensor, mean_active: float, n_halvings: int = 14) -> Tensor:
-    """FISTA's codes at the penalty λ, bisected on its logarithm, at which they have that mean count.
-
-    Each solve starts from the codes of the one before.
+    A few rows tell about where, all of them decide. Solutions to a duality gap leave small coefficients undecided where
+    atoms repeat one another, so that the count is not quite monotone in λ: the nearest of all solves is taken.
     """
-    high = float((x @ atoms).abs().max())
-    low, codes, found = 1e-4 * high, None, torch.zeros_like(x @ atoms)
+    largest = float((x @ atoms).abs().max())
+    about, _ = _bisected(x[:: max(len(x) // _FEW, 1)], atoms, mean_active, 1e-4 * largest, largest, 14)
+    return _bisected(x, atoms, mean_active, about / 1.2, min(1.2 * about, largest), 7)[1]
+
+
+def _bisected(
+    x: Tensor, atoms: Tensor, mean_active: float, low: float, high: float, n_halvings: int
+) -> tuple[float, Tensor]:
+    """The penalty between `low` and `high` with the nearest count, and its codes. Each solve starts from the last."""
+    codes, found, nearest = None, high, torch.zeros_like(x @ atoms)
     for _ in range(n_halvings):
         middle = (low * high) ** 0.5
-        codes = lasso(x, atoms, middle, start=codes, max_iterations=500).codes
-        if active_count(codes) > mean_active:
-            low = middle
-        else:
-            high, found = middle, codes
-    return found
+        codes = lasso(x, atoms, middle, start=codes).codes
+        count = active_count(codes)
+        if abs(count - mean_active) < abs(active_count(nearest) - mean_active):
+            found, nearest = middle, codes.clone()
+        low, high = (middle, high) if count > mean_active else (low, middle)
+    return found, nearest

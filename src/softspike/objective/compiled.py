@@ -55,6 +55,7 @@ def _draws(evidence: Evidence) -> bool:
         and x.device.type == "cpu"
         and x.dtype == torch.float32
         and x.ndim == 2
+        and not torch._C._are_functorch_transforms_active()  # several replicas at once: each draws from its generator
         and type(law) in (Laplace, Normal)
         and evidence.threshold is not None
         and evidence.threshold.law_type is ShiftedSoft

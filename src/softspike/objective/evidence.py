@@ -137,8 +137,12 @@ class Evidence:
     def log_weights(self, noise: Noise) -> Tensor:
         """log p(x|z)p(z, λ) − log q(z, λ|x) in nats, (J, B), with the true mixed densities."""
         z = self.codes(noise)
+        return self.log_weights_of(noise, z, self.misfit(z))
+
+    def log_weights_of(self, noise: Noise, z: Tensor, misfit: Tensor) -> Tensor:
+        """The same where the codes of this noise and their misfit are known already."""
         v, n_features = self.noise_variance, self.x[0].numel()
-        likelihood = -0.5 * n_features * (self.misfit(z) / v + torch.log(2 * math.pi * v))
+        likelihood = -0.5 * n_features * (misfit / v + torch.log(2 * math.pi * v))
         if self.threshold is None:
             ratio = self.prior.log_prob(z) - self.beliefs.sampled.log_prob(z)
             return likelihood + ratio.sum(-1)

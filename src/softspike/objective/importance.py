@@ -25,9 +25,9 @@ class ImportanceWeighted(Objective):
 
     def __call__(self, evidence: Evidence, generator: Generator | None = None) -> Terms:
         noise = evidence.noise(self.n_samples, generator)
-        bound = importance_weighted_bound(evidence.log_weights(noise))
+        z = evidence.codes(noise)
+        misfit = evidence.misfit(z)
+        bound = importance_weighted_bound(evidence.log_weights_of(noise, z, misfit))
         with torch.no_grad():
-            z = evidence.codes(noise)
-            misfit, kl = evidence.misfit(z).mean(0), evidence.kl()
-            active = (z != 0).sum(-1).to(z.dtype).mean(0)
-        return Terms(-evidence.beta * bound, misfit, kl, active, evidence.unit)
+            kl, active = evidence.kl(), (z != 0).sum(-1).to(z.dtype).mean(0)
+        return Terms(-evidence.beta * bound, misfit.detach().mean(0), kl, active, evidence.unit)

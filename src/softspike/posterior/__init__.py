@@ -13,11 +13,13 @@ from softspike.posterior.spike_slab import (
     log_of_rate,
     logit_of_rate,
 )
+from softspike.posterior.standard import Generators, each_of
 
 __all__ = [
     "Beliefs",
     "GaussianAround",
     "GaussianPosterior",
+    "Generators",
     "LaplacePosterior",
     "Posterior",
     "SpikeLogits",
@@ -25,6 +27,7 @@ __all__ = [
     "SpikeSlabPosterior",
     "clipped_log_of_rate",
     "draw",
+    "each_of",
     "log_of_rate",
     "logit_of_rate",
     "noise",

@@ -10,6 +10,7 @@ from torch.nn.functional import logsigmoid
 
 from softspike.posterior.beliefs import LOG_LIMIT, Beliefs, Posterior
 from softspike.posterior.noise import draw, noise, place
+from softspike.posterior.standard import standard_uniform
 from softspike.schedule import Constant, Schedule, Time
 
 __all__ = ["SpikeLogits", "SpikeSlab", "SpikeSlabPosterior", "clipped_log_of_rate", "log_of_rate", "logit_of_rate"]
@@ -72,7 +73,7 @@ class SpikeSlab(Distribution):
 def _(law: SpikeSlab, n_samples: int, generator: Generator | None = None) -> Tensor:
     """(J, B, 2, d): the slab's noise and the logistic noise of the spike."""
     slab = noise(law.slab, n_samples, generator)
-    u = torch.rand(slab.shape, generator=generator, dtype=slab.dtype, device=slab.device)
+    u = standard_uniform(law.logits, n_samples, generator)
     return torch.stack([slab, torch.logit(u, eps=1e-6)], dim=-2)
 
 

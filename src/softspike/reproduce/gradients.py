@@ -5,6 +5,7 @@ from statistics import mean
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from softspike.generator import Dictionary
 from softspike.metric import gradient_snr, snr_floor
@@ -13,26 +14,33 @@ from softspike.reproduce.setting import Data, Setting
 
 __all__ = ["snr_figures"]
 
+_AT_A_TIME = 4000  # patches of the whole set whose gradient is taken at once: their samples fit a gigabyte
+
 
 def snr_figures(coder: VariationalCoder, data: Data, setting: Setting) -> dict[str, Any]:
-    """Of inference network and generator at the end of training: repeated draws for fixed batches of validation
-    patches, averaged over parameters and then over batches.
+    """Of inference network and generator at the end of training, over repeated draws for the same patches.
 
-    The gradient is that of the bound, without the penalty on the dictionary. The published scripts divide it by the
-    number of batches before they add 1e-9 to its deviation, which is a guard so many times as large: `published`.
+    The gradient is that of the bound, without the penalty on the dictionary: of batches as in training, averaged over
+    parameters and then over batches, and `published`, of the whole validation set.
     """
-    study, found = setting.study, []
-    guards = (1e-9, 1e-9 * (len(data.valid) // study.batch_size))
-    bound = copy.deepcopy(coder)
+    bound, size = copy.deepcopy(coder), setting.study.batch_size
     assert isinstance(bound.generator, Dictionary)
     bound.generator.frobenius = 0.0
-    for number in range(setting.snr_batches):
-        x = data.valid[number * study.batch_size : (number + 1) * study.batch_size]
-        random = torch.Generator(device=x.device).manual_seed(number)
+    batches = [data.valid[k * size : (k + 1) * size] for k in range(setting.snr_batches)]
+    found = [_ratios(bound, x, seed, setting) for seed, x in enumerate(batches)]
+    return {
+        **{name: mean(ratios[name] for ratios in found) for name in bound.parameter_groups()},
+        "published": _ratios(bound, data.valid, 0, setting),
+        "passes": setting.snr_passes,
+        "floor": snr_floor(setting.snr_passes),
+    }
 
-        def loss(_: int, x: torch.Tensor = x, random: torch.Generator = random) -> torch.Tensor:
-            return bound.loss(x, study.n_steps, random).total
 
-        found.append(gradient_snr(loss, bound.parameter_groups(), setting.snr_passes, guards))
-    plain, published = ({name: mean(f[name][k] for f in found) for name in found[0]} for k in (0, 1))
-    return {**plain, "published": published, "passes": setting.snr_passes, "floor": snr_floor(setting.snr_passes)}
+def _ratios(bound: VariationalCoder, x: Tensor, seed: int, setting: Setting) -> dict[str, float]:
+    random = torch.Generator(device=x.device).manual_seed(seed)
+    parts = x.chunk(-(-len(x) // _AT_A_TIME))
+
+    def loss(number: int) -> Tensor:
+        return bound.loss(parts[number % len(parts)], setting.study.n_steps, random).total
+
+    return gradient_snr(loss, bound.parameter_groups(), setting.snr_passes, len(parts))

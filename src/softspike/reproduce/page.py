@@ -3,15 +3,16 @@
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from softspike.report.grid import markdown
 from softspike.reproduce import setting as settings
 from softspike.reproduce.cell import METHODS, SAMPLINGS, SINGLE_SWITCHES, VARIANTS, Cell, Variant
-from softspike.reproduce.experiment import Experiment, Scope
+from softspike.reproduce.experiment import Experiment, Report, Scope
 from softspike.reproduce.job import EXPERIMENTS
+from softspike.reproduce.rivals import RIVALS, figures_of
 from softspike.reproduce.rows import Measured, rows_of
 from softspike.reproduce.runs import run_grids
 from softspike.reproduce.setting import Setting
@@ -35,7 +36,7 @@ figures in the JSON files beside it.
 
 
 def write_page(results: Sequence[Path], page: Path) -> None:
-    """Markdown at `page`; beside it, under its name, the pictures and all measured figures as JSON.
+    """Markdown at `page`; beside it, under its name, the pictures, all tables and all measured figures as JSON.
 
     Shorter runs stand in the same tables as those of the longest schedule, each row with its number of steps, where a
     folder holds that table of them.
@@ -46,16 +47,24 @@ def write_page(results: Sequence[Path], page: Path) -> None:
     seeds = f"Means are over the seeds {', '.join(map(str, longest.seeds))}; ± is their standard deviation.\n"
     averaged = f"{seeds}The columns *steps* and *seeds* say how long and how many times a row was trained.\n"
     parts = [_HEAD.format(label=longest.setting.label, seeds=averaged if longest.seeds else "")]
-    parts += [_part(experiment, studies, page) for experiment in EXPERIMENTS.values()]
+    tables: dict[str, Any] = {}
+    for name, experiment in EXPERIMENTS.items():
+        text, report = _part(experiment, studies, page)
+        parts.append(text)
+        tables[name] = {"findings": list(report.findings), "tables": [asdict(grid) for grid in report.grids]}
     runs = run_grids([study.store for study in studies], _kinds())
     parts.append("## How it was run\n\n" + "\n".join(map(markdown, runs)))
     write_atomically(page, "\n".join(parts).encode())
     for study in studies:
         suffix = "" if study is longest else study.suffix
         for kind in filter(study.store.measured, _kinds()):
-            content = json.dumps(study.store.measured(kind), indent=1, ensure_ascii=False)
-            write_atomically(page.with_name(f"{page.stem}-{kind}{suffix}.json"), content.encode() + b"\n")
+            _write_json(page.with_name(f"{page.stem}-{kind}{suffix}.json"), study.store.measured(kind))
+    _write_json(page.with_name(f"{page.stem}-tables.json"), tables)
     print(f"wrote {page}, its pictures and its figures as JSON")
+
+
+def _write_json(path: Path, content: Any) -> None:
+    write_atomically(path, json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n")
 
 
 @dataclass(frozen=True)
@@ -98,11 +107,12 @@ def _by_length(results: Sequence[Path]) -> list[_Study]:
     return [_Study([p for p in results if configs[p]["steps"] == n], usual.with_steps(n)) for n in lengths]
 
 
-def _part(experiment: Experiment, studies: Sequence[_Study], page: Path) -> str:
+def _part(experiment: Experiment, studies: Sequence[_Study], page: Path) -> tuple[str, Report]:
     setting, rows = studies[0].setting, _rows(experiment, studies)
     head = f"## {experiment.title}\n\n"
     if not rows:
-        return f"{head}Not measured yet: `softspike reproduce {experiment.name} --data IMAGES.mat -o OUT`.\n"
+        command = f"softspike reproduce {experiment.name} --data IMAGES.mat -o OUT"
+        return f"{head}Not measured yet: `{command}`.\n", Report([], [])
     atoms = studies[0].store.dictionaries()
     report = experiment.report(rows, setting, atoms)
     picture = page.with_name(f"{page.stem}-{experiment.name}.png")
@@ -110,7 +120,7 @@ def _part(experiment: Experiment, studies: Sequence[_Study], page: Path) -> str:
     findings = "".join(f"- {sentence}\n" for sentence in report.findings)
     width = "100%" if len(drawn) == 1 else "400"
     pictures = "\n".join(f'<img src="{p.relative_to(page.parent)}" alt="{p.stem}" width="{width}">' for p in drawn)
-    return "\n".join([head + findings, *(markdown(grid) for grid in report.grids), pictures, ""])
+    return "\n".join([head + findings, *(markdown(grid) for grid in report.grids), pictures, ""]), report
 
 
 def _rows(experiment: Experiment, studies: Sequence[_Study]) -> list[Measured]:
@@ -121,7 +131,7 @@ def _rows(experiment: Experiment, studies: Sequence[_Study]) -> list[Measured]:
         for cell in experiment.cells(study.scope):
             order.setdefault(_place(cell), [])
     for study in own:
-        for row in rows_of(experiment.cells(study.scope), study.store.measured(experiment.kind)):
+        for row in rows_of(experiment.cells(study.scope), figures_of(experiment, study.store)):
             order[_place(row.cell)].append(row)
     return [row for rows in order.values() for row in rows]
 
@@ -139,4 +149,4 @@ def _variants(store: Store) -> list[Variant]:
 
 
 def _kinds() -> list[str]:
-    return list(dict.fromkeys(experiment.kind for experiment in EXPERIMENTS.values()))
+    return [*dict.fromkeys(experiment.kind for experiment in EXPERIMENTS.values()), RIVALS]

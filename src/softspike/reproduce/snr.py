@@ -24,10 +24,10 @@ _COLUMNS = [
 ]  # fmt: skip
 
 _NOTE = """\
-Each parameter's |mean|/(std + 1e-9) of the bound's gradient over passes with new draws. The published scripts divide
-the gradient by the number of batches before they add 1e-9: as published, parameters with hardly any gradient count as
-nothing. A gradient of pure noise scores √(2/πn) after n passes, the last column: what is near it has not been told
-apart from noise."""
+Each parameter's |mean|/(std + 1e-9) of the bound's gradient over passes with new draws for the same patches, then the
+mean over parameters: first of batches as in training; as published, of the whole validation set in every pass, which is
+how the published scripts first had it. A gradient of pure noise scores √(2/πn) after n passes, the last column: what is
+near it has not been told apart from noise."""
 
 
 class GradientSnr(Experiment):
@@ -50,7 +50,7 @@ class GradientSnr(Experiment):
 
     def report(self, rows: Sequence[Measured], setting: Setting, atoms: Atoms) -> Report:
         passes = rows[0].good[0]["figures"]["passes"] if rows and rows[0].good else setting.snr_passes
-        note = f"{passes:,} passes on fixed batches, averaged over parameters and batches.\n{_NOTE}"
+        note = f"{passes:,} passes.\n{_NOTE}"
         lines = [_row(row, setting) for row in rows]
         grid = Grid("Gradient signal-to-noise ratio", _COLUMNS, lines, [note])
         return Report([grid], snr_findings(rows) if setting.paper_like else [])

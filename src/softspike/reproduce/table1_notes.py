@@ -38,7 +38,7 @@ def _solved(rows: Sequence[Measured]) -> str:
     if not counts:
         return ""
     n = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
-    return f"OMP and FISTA code the first {n} validation patches: as many as OMP holds in a quarter of a gigabyte."
+    return f"OMP and FISTA code the first {n} validation patches."
 
 
 def _drifted(rows: Sequence[Measured]) -> str:

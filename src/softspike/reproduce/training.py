@@ -9,7 +9,7 @@ import torch
 from softspike.data import TensorRows
 from softspike.methods.published import Study
 from softspike.report.progress import progress_shown
-from softspike.reproduce.cell import Cell
+from softspike.reproduce.cell import BEST, Cell
 from softspike.reproduce.limit import Limit
 from softspike.reproduce.provenance import provenance
 from softspike.reproduce.setting import Data
@@ -55,13 +55,18 @@ def train_cells(
 
 
 def _groups(cells: Sequence[Cell], study: Study, together: int) -> Iterator[list[Cell]]:
-    """Cells whose models have parameters of the same shapes and objectives of the same kind, `together` at a time."""
+    """Cells whose models have parameters of the same shapes and objectives of the same kind, `together` at a time.
+
+    For max-ELBO there are kernels that take several methods, conventions and J at once. Other objectives go through one
+    batched pass, whose replicas differ in their seeds alone.
+    """
     shapes: dict[str, Any] = {}  # of each method: they depend on nothing else
     alike: dict[Any, list[Cell]] = {}
     for cell in cells:
         if cell.method.name not in shapes:
             shapes[cell.method.name] = tuple(tuple(p.shape) for p in cell.build(study).coder.parameters())
-        alike.setdefault((shapes[cell.method.name], cell.sampling.name), []).append(cell)
+        own = () if cell.sampling is BEST else (cell.method.name, cell.variant.name, cell.n_samples)
+        alike.setdefault((shapes[cell.method.name], cell.sampling.name, own), []).append(cell)
     for group in alike.values():
         for first in range(0, len(group), together):
             yield group[first : first + together]

@@ -24,13 +24,14 @@ class Pursuit(NamedTuple):
 
 
 @torch.no_grad()
-def pursue_plainly(x: Tensor, unit: Tensor, counts: Tensor, stop: Tensor) -> Pursuit:
+def pursue_plainly(x: Tensor, unit: Tensor, counts: Tensor, stop: Tensor, limit: int | None = None) -> Pursuit:
     """Each round adds the atom with the largest |aᵢᵀr| and refits all chosen ones (a QR update, twice orthogonalised).
 
     The signals x (B, D) and the atoms (D, d) have unit norm, or are 0. A row leaves the batch at its count (B,), at
-    ‖r‖² ≤ stop (B,), or where no atom can lower ‖r‖².
+    ‖r‖² ≤ stop (B,), or where no atom can lower ‖r‖². The result has room for `limit` atoms, the largest count if None.
     """
-    eps, limit = torch.finfo(x.dtype).eps, int(counts.max()) if len(x) else 0
+    eps = torch.finfo(x.dtype).eps
+    limit = int(counts.max()) if limit is None and len(x) else limit or 0
     chosen, _, projections, energies = Pursuit.empty(x, unit.shape[1], limit)
     basis = x.new_zeros(len(x), limit, x.shape[1])  # orthonormal rows spanning the chosen atoms
     triangle = torch.eye(limit, dtype=x.dtype, device=x.device).repeat(len(x), 1, 1)

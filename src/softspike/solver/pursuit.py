@@ -10,6 +10,7 @@ from softspike.solver.scale import unit_and_norm
 
 __all__ = ["pursue"]
 
+_NUMBERS = 2**27  # entries of the bases and triangles that plain pursuits hold at a time: half a gigabyte
 _WORTH_IT = 2**18  # entries of Aᵀr looked at; with fewer, loading compiled code takes longer than the pursuit
 
 
@@ -29,9 +30,18 @@ def pursue(x: Tensor, atoms: Tensor, counts: Tensor, stop: Tensor | float) -> Pu
     if enough and not x.is_cuda and available() and x.dtype in (torch.float32, torch.float64):
         found = pursue_compiled(signals, atoms, counts, floor)
     else:
-        found = pursue_plainly(signals, atoms, counts, floor)
+        found = _in_parts(signals, atoms, counts, floor)
     return found._replace(
         coefficients=found.coefficients * norms,
         projections=found.projections * norms,
         energies=found.energies * energy,
     )
+
+
+def _in_parts(signals: Tensor, atoms: Tensor, counts: Tensor, floor: Tensor) -> Pursuit:
+    """The plain pursuits of as many rows at a time as memory allows."""
+    longest = int(counts.max()) if len(counts) else 0
+    n_rows = max(_NUMBERS // max(longest * (longest + len(atoms)), 1), 1)
+    parts = zip(signals.split(n_rows), counts.split(n_rows), floor.split(n_rows), strict=True)
+    found = [pursue_plainly(x, atoms, own, stop, longest) for x, own, stop in parts]
+    return found[0] if len(found) == 1 else Pursuit(*(torch.cat(values) for values in zip(*found, strict=True)))

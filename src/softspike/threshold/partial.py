@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 from torch.distributions import Laplace, Normal
 
+from softspike.posterior.elementwise import elementwise
+
 __all__ = [
     "NORMAL_PEAK",
     "Base",
@@ -106,7 +108,7 @@ def _(base: Laplace, point: Tensor) -> PartialMoments:
 @log_survival.register
 def _(base: Normal, point: Tensor) -> Tensor:
     """log Φ((μ − t)/σ)."""
-    return torch.special.log_ndtr((base.loc - point) / base.scale)
+    return elementwise(torch.special.log_ndtr, (base.loc - point) / base.scale)
 
 
 @log_survival.register

@@ -1,6 +1,7 @@
 """A training step as one launch: on a GPU the host no longer sets the pace."""
 
 import warnings
+from collections.abc import Sequence
 from typing import Protocol
 
 import torch
@@ -8,6 +9,7 @@ from torch import Generator, Tensor
 from torch.optim import Optimizer
 
 from softspike.coder import Loss, Trainable
+from softspike.posterior import each_of
 from softspike.schedule import Time
 from softspike.train.order import step_seed
 from softspike.train.recipe import Recipe
@@ -24,8 +26,12 @@ class Recordable(Protocol):
     coder: Trainable
     optimizer: Optimizer
     recipe: Recipe
-    seed: int
+    seeds: Sequence[int]  # of one model, or of each replica
     device: torch.device
+
+    def random(self) -> Generator:
+        """What a step draws from, in a state of no meaning."""
+        ...
 
     def descend(self, x: Tensor, time: Time, random: Generator) -> Loss: ...
 
@@ -54,7 +60,7 @@ class CapturedStep:
         self.graph: torch.cuda.CUDAGraph | None = None
         self.given_up = False
         self.time = torch.zeros((), dtype=torch.float64, device=step.device)
-        self.random = Generator(device=step.device)
+        self.random = step.random()
         for group in step.optimizer.param_groups:
             group["lr"] = torch.tensor(float(group["lr"]), device=step.device)
             group |= {"fused": True, "foreach": False}  # one kernel for all, which reads its rate from the device
@@ -81,10 +87,14 @@ class CapturedStep:
             group["lr"].fill_(step.recipe.groups[group["name"]].rate(number))
         self.time.fill_(number)
         self.number = number
-        self.random.manual_seed(step_seed(step.seed, number))
+        self._seed()
         if self.done == 0:
             self.x = torch.empty_like(x)
         self.x.copy_(x)
+
+    def _seed(self) -> None:
+        for generator, seed in zip(each_of(self.random), self.step.seeds, strict=True):
+            generator.manual_seed(step_seed(seed, self.number))
 
     def _aside(self) -> None:
         """Kernel by kernel, on a stream of its own: gradients that were made elsewhere could not be recorded."""
@@ -97,14 +107,16 @@ class CapturedStep:
 
     def _record(self) -> None:
         graph = torch.cuda.CUDAGraph()
-        graph.register_generator_state(self.random)
+        for generator in each_of(self.random):
+            graph.register_generator_state(generator)
         try:
             with torch.cuda.graph(graph):
                 loss = self.step.descend(self.x, self.time, self.random)
                 self.losses = torch.stack([value.float() for value in loss])
         except RuntimeError as error:
             self.given_up = True
-            self.random = Generator(device=self.step.device).manual_seed(step_seed(self.step.seed, self.number))
+            self.random = self.step.random()
+            self._seed()
             reason = str(error).splitlines()[0]
             warnings.warn(f"training steps are launched kernel by kernel, several times slower: {reason}", stacklevel=2)
         else:

@@ -21,7 +21,7 @@ from softspike.train.recipe import Recipe
 from softspike.train.step import Step
 from softspike.train.team import Alone, Team
 
-__all__ = ["Diverged", "Observer", "Progress", "train"]
+__all__ = ["Diverged", "Observer", "Progress", "check_losses", "check_parameters", "train", "training"]
 
 
 class Progress(NamedTuple):
@@ -71,7 +71,7 @@ def train(
     recorded = captured and not one.asks_host and capturable(one, recipe.n_steps - start)
     take = CapturedStep(one) if recorded else DirectStep(one) if direct(one) else one
     unchecked: list[Tensor] = []  # losses since the last check, left on the device
-    with team.joined(coder), _training(coder, device):
+    with team.joined(coder), training(coder, device):
         for step in range(start, recipe.n_steps):
             chosen = team.share(batch_rows(seed, step, len(rows), recipe.batch_size))
             x = recipe.augment(rows.take(chosen).to(device, non_blocking=True), seed, step, team)
@@ -84,7 +84,8 @@ def train(
             logging, saving = last or done % recipe.log_every == 0, last or stopping or done % recipe.save_every == 0
             if logging or saving:
                 loss = Loss(*team.mean(torch.stack([value.float() for value in loss])))
-                _check(loss, team.mean(torch.stack(unchecked)), coder, done)
+                check_losses(loss, team.mean(torch.stack(unchecked)), done)
+                check_parameters(coder, done)
                 unchecked.clear()
                 _tell(observers, Progress(done, recipe.n_steps, loss, coder, optimizer), logging, saving)
             if stopping and not last:
@@ -93,7 +94,7 @@ def train(
 
 
 @contextmanager
-def _training(coder: Trainable, device: torch.device) -> Iterator[None]:
+def training(coder: Trainable, device: torch.device) -> Iterator[None]:
     """Batch norm learns inside and is settled outside; cuDNN may try its algorithms, as the shapes never change."""
     before = torch.backends.cudnn.benchmark
     torch.backends.cudnn.benchmark = before or device.type == "cuda"
@@ -120,13 +121,23 @@ def _taken(take: Callable[[Tensor, int], Loss], x: Tensor, step: int) -> Loss:
         raise Diverged(step + 1, f"the loss is not finite ({str(error).splitlines()[0]})") from error
 
 
-def _check(loss: Loss, totals: Tensor, coder: Trainable, done: int) -> None:
-    """Raise Diverged with the first bad step. Called before anything is logged or saved, so what is saved is good."""
+def check_losses(loss: Loss, totals: Tensor, done: int) -> None:
+    """Raise Diverged with the first bad step of the last ones, whose losses are `totals`, or where they grow too large.
+
+    Called before anything is logged or saved, so what is saved is good.
+    """
     finite, parts = totals.isfinite(), {name: float(value) for name, value in loss._asdict().items()}
     if not bool(finite.all()):
         first = done - len(totals) + 1 + int((~finite).nonzero()[0])
         now = lost(**parts) if not isfinite(sum(parts.values())) else None
         raise Diverged(first, now or "the loss is not finite (for that step only)")
-    cause = lost(**parts) or lost_parameter(coder)
+    cause = lost(**parts)
+    if cause is not None:
+        raise Diverged(done, cause)
+
+
+def check_parameters(coder: Trainable, done: int) -> None:
+    """Raise Diverged where one is not finite."""
+    cause = lost_parameter(coder)
     if cause is not None:
         raise Diverged(done, cause)

@@ -1,12 +1,13 @@
 """Which rows make up which step, and each step's random numbers: pure functions of the seed and the step."""
 
 import hashlib
+from collections.abc import Sequence
 from functools import lru_cache
 
 import torch
 from torch import Generator, Tensor
 
-__all__ = ["batch_rows", "epoch_order", "noise_key", "step_flips", "step_random", "step_seed"]
+__all__ = ["Orders", "batch_rows", "epoch_order", "noise_key", "step_flips", "step_random", "step_seed"]
 
 
 def _mix(*numbers: int) -> int:
@@ -49,3 +50,18 @@ def batch_rows(seed: int, step: int, n_rows: int, batch_size: int) -> Tensor:
     per_epoch = n_rows // size
     epoch, index = divmod(step, per_epoch)
     return epoch_order(seed, epoch, n_rows)[index * size : (index + 1) * size]
+
+
+class Orders:
+    """The row numbers (R, B) of a step for several seeds: `batch_rows` of each, with all their permutations kept."""
+
+    def __init__(self, seeds: Sequence[int], n_rows: int, batch_size: int):
+        self.seeds, self.n_rows, self.size = seeds, n_rows, min(batch_size, n_rows)
+        self._epoch, self._order = -1, torch.empty(0)
+
+    def __call__(self, step: int) -> Tensor:
+        epoch, index = divmod(step, self.n_rows // self.size)
+        if epoch != self._epoch:
+            self._order = torch.stack([epoch_order(seed, epoch, self.n_rows) for seed in self.seeds])
+            self._epoch = epoch
+        return self._order[:, index * self.size : (index + 1) * self.size]

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 from torch.func import functional_call, vmap
 
 from softspike.coder import Coder, Loss
 from softspike.schedule import Time
+from softspike.train.alike import difference
 from softspike.train.together import NotTogether
 
 __all__ = ["Stack"]
@@ -20,17 +21,22 @@ class _LossOf(nn.Module):
         super().__init__()
         self.coder = coder
 
-    def forward(self, x: Tensor, step: Time) -> Loss:
-        return self.coder.loss(x, step, None)
+    def forward(self, x: Tensor, step: Time, random: Generator | None) -> Loss:
+        return self.coder.loss(x, step, random)
 
 
 class Stack:
     """Coders whose parameters and buffers are slices of stacked tensors (R, …): what one sees, the other sees."""
 
     def __init__(self, coders: Sequence[Coder]):
-        self.coders, self._template = coders, _LossOf(coders[0])
+        self.coders, self._template, self._worked = coders, _LossOf(coders[0]), False
+        if coders[0].asks_host:
+            raise NotTogether(f"how far a step of {type(coders[0]).__name__} goes depends on its numbers")
         if any(_shapes(coder) != _shapes(coders[0]) for coder in coders):
             raise NotTogether("the coders differ in their parameters; replicas share all shapes")
+        for coder in coders[1:]:  # one stands for all: what is no tensor is read from it
+            if (unlike := difference(coders[0], coder)) is not None:
+                raise NotTogether(f"the coders differ in their settings ({unlike})")
         self.parameters = {name: self._stacked(name).requires_grad_() for name, _ in coders[0].named_parameters()}
         self.buffers = {name: self._stacked(name) for name, _ in coders[0].named_buffers()}
 
@@ -41,19 +47,28 @@ class Stack:
             tensor.data = slice_
         return stacked
 
-    def loss(self, x: Tensor, step: Time) -> Loss:
-        """Of all replicas, each part (R,), for batches x (R, B, D)."""
+    def loss(self, x: Tensor, step: Time, random: Generator | None = None) -> Loss:
+        """Of all replicas, each part (R,), for batches x (R, B, D); `random` is a `softspike.posterior.Generators`.
+
+        NotTogether where that is impossible, with buffers as they were; after a first time, errors are what they are.
+        """
 
         def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor], batch: Tensor) -> Loss:
             named = {f"coder.{name}": value for name, value in (parameters | buffers).items()}
-            return functional_call(self._template, named, (batch, step))
+            return functional_call(self._template, named, (batch, step, random))
 
-        try:
+        if self._worked:
             return vmap(one)(self.parameters, self.buffers, x)
+        before = {name: buffer.clone() for name, buffer in self.buffers.items()}
+        try:
+            losses = vmap(one)(self.parameters, self.buffers, x)
         except RuntimeError as error:
-            raise NotTogether(
-                f"the loss of {type(self.coders[0]).__name__} cannot be batched ({_first(error)})"
-            ) from error
+            for name, buffer in self.buffers.items():
+                buffer.copy_(before[name])
+            what = f"the loss of {type(self.coders[0]).__name__} cannot be batched ({_first(error)})"
+            raise NotTogether(what) from error
+        self._worked = True
+        return losses
 
     def groups(self) -> dict[str, list[nn.Parameter]]:
         """The stacked parameters by role, as `Coder.parameter_groups`."""

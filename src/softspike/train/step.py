@@ -1,6 +1,6 @@
 """One training step: from a batch to moved parameters."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -32,10 +32,14 @@ class Step:
     def __post_init__(self) -> None:
         self.parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
         self.steered = _others(self.coder.parameters(), self.parameters)  # by the coder itself
+        self.seeds: Sequence[int] = (self.seed,)
 
     def __call__(self, x: Tensor, step: int) -> Loss:
         self.recipe.set_rates(self.optimizer, step)
         return self.descend(x, step, step_random(self.seed, step, self.device, self.team.rank))
+
+    def random(self) -> Generator:
+        return Generator(device=self.device)
 
     @property
     def asks_host(self) -> bool:

@@ -108,7 +108,7 @@ def _settings(coder: VariationalCoder) -> Settings:
         must(type(threshold.gradient) in SLOPES, f"a known gradient, not {type(threshold.gradient).__name__}")
         numbers["location_slope"], numbers["silent_slope"] = SLOPES[type(threshold.gradient)]
         if isinstance(threshold.level, GammaLevel):
-            numbers["level_beta"] = coder.level_beta
+            numbers["level_beta"] = float(coder.level_beta)
             numbers["level_shape"] = float(threshold.level.prior_concentration)
             numbers["level_rate"] = float(threshold.level.prior_rate)
         else:
