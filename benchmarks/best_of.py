@@ -1,6 +1,6 @@
 """Training steps with the best of J samples on a CPU: the winner's gradient only, against all J differentiated.
 
-    python -m benchmarks.best_of [-o results.json] [--threads 2] [--repeats 7] [--precision float32 bfloat16]
+    python -m benchmarks.best_of [-o results.json] [--threads 2] [--repeats 7] [--wait 30]
 
 The paper's model: batches of 100, D = d = 256, thresholded Laplacian once it is warm, published recipe; with its MLP
 encoder, and with the linear and the unrolled one; and with Gamma levels. All variants take turns in one process, so
@@ -30,6 +30,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import SGD
 
+from benchmarks.calm import wait_for_calm
 from softspike.bench.job import machine
 from softspike.choices import precision_named
 from softspike.coder import Loss
@@ -143,8 +144,10 @@ class Gain(NamedTuple):
     seconds: dict[str, list[float]]  # of a step, by variant and round
 
 
-def measure(n_samples: int, repeats: int, model: str, precision: Precision, n_steps: int = 30) -> Gain:
-    """The gain of the winner-only step."""
+def measure(
+    n_samples: int, repeats: int, model: str, precision: Precision, n_steps: int = 30, patience: float = 0.0
+) -> Gain:
+    """The gain of the winner-only step. A round waits up to `patience` seconds for a calm machine."""
     runs: dict[str, Run | None] = {
         "bare": stepper(BestOfPlain(n_samples), n_steps, model, bare=True),
         "plain": stepper(BestOfPlain(n_samples), n_steps, model, precision=precision),
@@ -154,6 +157,7 @@ def measure(n_samples: int, repeats: int, model: str, precision: Precision, n_st
     }
     took: dict[str, list[tuple[float, float]]] = {name: [] for name, run in runs.items() if run is not None}
     for _ in range(repeats):
+        wait_for_calm(patience)
         for name in took:
             took[name].append(timed(runs[name]))  # type: ignore[arg-type]
 
@@ -214,6 +218,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--wait", type=float, default=0.0, help="seconds to wait for a calm machine before a round")
     parser.add_argument("--samples", type=int, nargs="*", default=[1, 5, 20, 100])
     parser.add_argument("--models", nargs="*", default=["mlp", "linear", "unrolled", "gamma"])
     parser.add_argument("--precision", nargs="*", choices=["float32", "bfloat16"], default=["float32", "bfloat16"])
@@ -223,7 +228,8 @@ def main() -> None:
     print("| model | J | precision | times faster | range | our loop | CPU | at best | bound | MB | MB, all J |")
     print("| --- |" + " ---: |" * 10)
     for model, n_samples, precision in cases(options):
-        gain = measure(n_samples, options.repeats, model, precision_named(precision, torch.device("cpu")))
+        named = precision_named(precision, torch.device("cpu"))
+        gain = measure(n_samples, options.repeats, model, named, patience=options.wait)
         with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
             ours, plain = pool.map(peak, [(BestOf, n_samples), (BestOfPlain, n_samples)], chunksize=1)
         bound = "–" if gain.bound is None else f"{gain.bound:.2f}"
