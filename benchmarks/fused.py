@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from benchmarks.ablation import plain_us
 from softspike.data import TensorRows
 from softspike.data.olshausen import olshausen_patches
 from softspike.methods.published import PUBLISHED, SCRIPTS, Study, build_published
@@ -106,21 +107,6 @@ def seconds(work: Any, repeats: int = 10) -> float:
     return statistics.median(times)
 
 
-def plain_time(all_samples: bool) -> float:
-    """µs of a step of one model by the plain loop on the GPU: winner only, or all J differentiated."""
-    study = Study(n_steps=10_000)
-    objective = BestOfPlain(20) if all_samples else BestOf(20)
-    coder, _ = build_published(PUBLISHED[LAPLACIAN], study, SCRIPTS, objective, 0)
-    recipe = build_published(PUBLISHED[LAPLACIAN], Study(n_steps=60), SCRIPTS, objective, 0).recipe
-    rows = TensorRows(torch.randn(4000, 256, device="cuda"))
-    train_replicas([coder], rows, recipe, seeds=[0], device="cuda", engine=train_in_turn)
-    torch.cuda.synchronize()
-    start = time.perf_counter()
-    train_replicas([coder], rows, recipe, seeds=[0], device="cuda", engine=train_in_turn)
-    torch.cuda.synchronize()
-    return (time.perf_counter() - start) / 60 * 1e6
-
-
 def patches(path: Path | None) -> Tensor:
     assert path is not None, "quality needs --olshausen"
     return torch.from_numpy(olshausen_patches(path, n_train=20_000, n_valid=1000).train)
@@ -204,7 +190,7 @@ def main() -> None:
             keep("growth_R", step_time([LAPLACIAN], [20], n))
         keep("large", step_time([LAPLACIAN], [20], 1, n_components=65_536, batch_size=4096))
     if "plain" in options.only:
-        keep("plain", {"winner_only_us": plain_time(False), "all_samples_us": plain_time(True)})
+        keep("plain", {"winner_only_us": plain_us(BestOf(20), True), "all_samples_us": plain_us(BestOfPlain(20), True)})
     if "fista" in options.only:
         keep("fista", fista_time())
     if "quality" in options.only:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch.optim import Adam
 
 pytest.importorskip("numba", reason="compiled code needs numba")
 
@@ -16,6 +17,7 @@ from softspike.objective import BestOf, BestOfPlain
 from softspike.posterior import GaussianPosterior, LaplacePosterior
 from softspike.threshold import Subgradient
 from softspike.train import train
+from softspike.train.descent import AtTheEnd, LayerByLayer, descent_of
 from softspike.train.direct import DirectStep, direct
 from softspike.train.precision import BFloat16, Float16, FullPrecision
 from softspike.train.state import pack
@@ -62,6 +64,12 @@ def far_out():
     return coder, recipe
 
 
+def by_adam():
+    coder, recipe = built()
+    groups = {name: replace(group, options={}) for name, group in recipe.groups.items()}
+    return coder, replace(recipe, optimizer=Adam, groups=groups)
+
+
 CASES = {
     "laplacian": built,
     "laplacian, equations": lambda: built(conventions=EQUATIONS),
@@ -72,6 +80,7 @@ CASES = {
     "unit norms": unit_norm,
     "clipped": clipped,
     "far out": far_out,
+    "Adam": by_adam,
 }
 
 
@@ -99,6 +108,14 @@ def test_equal_to_autograd(name):
     for key, value in plain_state.items():
         size = float(value.abs().nan_to_num().max()) if value.is_floating_point() else 0.0
         torch.testing.assert_close(fast_state[key], value, rtol=1e-4, atol=1e-4 * size, equal_nan=True, msg=key)
+
+
+LATE = {"clipped", "unit norms", "Adam"}  # what needs all gradients at once, or another optimiser
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_layers_move_at_once_where_they_can(name):
+    assert isinstance(descent_of(step_of(*CASES[name]())), AtTheEnd if name in LATE else LayerByLayer)
 
 
 @pytest.mark.skipif(not knows_bfloat16(), reason="this processor has no products in bfloat16")

@@ -1,6 +1,7 @@
 """The fused step equals the plain one fed with the same random numbers, and replicas equal training alone."""
 
 import copy
+import re
 import sys
 from dataclasses import replace
 from functools import partial
@@ -21,6 +22,7 @@ from softspike.methods.published import EQUATIONS, PUBLISHED, SCRIPTS, Study, bu
 from softspike.methods.registry import METHODS, Plan, build
 from softspike.objective import BestOf, MeanOf
 from softspike.posterior import log_of_rate
+from softspike.schedule import Constant
 from softspike.threshold import Subgradient
 from softspike.train import train_in_turn, train_replicas
 from softspike.train.fused import NotFused, train_fused
@@ -109,6 +111,27 @@ def test_a_replica_that_diverges_leaves_the_others_alone():
     assert "not finite" in str(first)
     assert second is None
     assert bool(weights(coders[1]).isfinite().all())
+
+
+def huge_atoms(coder, recipe):
+    coder.generator.weight.data.mul_(1e5)
+    return replace(recipe, n_steps=1), r"the reconstruction error per feature reached \d"
+
+
+def endless_rate(coder, recipe):
+    """The loss of its one step is still finite."""
+    groups = {**recipe.groups, "generator": replace(recipe.groups["generator"], rate=Constant(float("inf")))}
+    return replace(recipe, n_steps=1, groups=groups), "the parameter generator.weight is not finite"
+
+
+@pytest.mark.parametrize("spoil", [huge_atoms, endless_rate])
+@pytest.mark.parametrize("engine", [train_fused, train_in_turn])
+def test_both_engines_judge_divergence_alike(engine, spoil):
+    coder, recipe = built(*CASES[0])
+    recipe, words = spoil(coder, recipe)
+    (end,) = train_replicas([coder], ROWS, recipe, seeds=[0], device=DEVICE, engine=engine)
+    assert end.step == 1
+    assert re.search(words, end.cause)
 
 
 def test_fista_dictionaries_equal_plain_training():

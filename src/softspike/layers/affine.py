@@ -1,6 +1,6 @@
 """Affine layers with ReLU in one pass on a CPU, forwards and backwards."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -70,18 +70,18 @@ def hidden_layers(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor]
 
 
 def affine_relu_back(
-    grad: Tensor, weights: Sequence[Tensor], hidden: Sequence[Tensor], into: Sequence[tuple[Tensor, Tensor]]
+    grad: Tensor, weights: Sequence[Tensor], hidden: Sequence[Tensor], learn: Callable[[int, Tensor, Tensor], None]
 ) -> Tensor:
-    """∂/∂W and ∂/∂b of each layer into memory that is given; returns ∂/∂h of the first layer's output before its ReLU.
+    """Backwards through all layers; returns ∂/∂h of the first layer's output before its ReLU.
 
-    From the last layer h = relu(h₋Wᵀ + b) on, with g = ∂/∂h where h > 0 and 0 elsewhere:  ∂/∂W = gᵀh₋, ∂/∂b = Σg,
-    ∂/∂h₋ = gW.
+    From the last layer h = relu(h₋Wᵀ + b) on, with g = ∂/∂h where h > 0 and 0 elsewhere:  ∂/∂h₋ = gW, and then
+    `learn(layer, g, h₋)`, which may change W.
     """
     for layer in range(len(weights) - 1, -1, -1):
         grad = torch.ops.aten.threshold_backward(grad, hidden[layer + 1], 0)
-        weigh(grad, hidden[layer], *into[layer])
-        if layer > 0:
-            grad = back(grad, weights[layer])
+        before = back(grad, weights[layer]) if layer > 0 else grad
+        learn(layer, grad, hidden[layer])
+        grad = before
     return grad
 
 
@@ -101,6 +101,6 @@ class _AffineReLU(torch.autograd.Function):
         n = len(ctx.saved_tensors) // 2
         weights, hidden = ctx.saved_tensors[:n], ctx.saved_tensors[n:]
         into = [(torch.empty_like(weight), weight.new_empty(len(weight))) for weight in weights]
-        first = affine_relu_back(grad, weights, hidden, into)
+        first = affine_relu_back(grad, weights, hidden, lambda layer, g, h: weigh(g, h, *into[layer]))
         given = back(first, weights[0]) if ctx.needs_input_grad[0] else None
         return given, *(weight for weight, _ in into), *(bias for _, bias in into)

@@ -14,7 +14,6 @@ from softspike.metric import (
     feature_collapse,
     gaussian_total_correlation,
     jaccard_index,
-    matched_solvers,
     mean_bound,
     multi_information,
     never_active,
@@ -25,7 +24,7 @@ from softspike.metric import (
     used_components,
 )
 from softspike.model import VariationalCoder
-from softspike.reproduce.codes import Codes, code_patches, deterministic_codes, is_dense, repeated_draws
+from softspike.reproduce.codes import Codes, code_patches, deterministic_codes, repeated_draws
 from softspike.reproduce.setting import Data
 
 __all__ = ["audit"]
@@ -45,7 +44,6 @@ def audit(coder: Coder, data: Data, n_samples: int) -> dict[str, Any]:
         "best_sample": _rate(x, atoms, codes.best),
         "deterministic": _rate(x, atoms, settled),
         "n_components": atoms.shape[1],
-        "matched": _matched(coder, x, codes.best),
         "bound": mean_bound(coder, TensorRows(x), 200, device=x.device)
         if isinstance(coder, VariationalCoder)
         else None,
@@ -57,12 +55,6 @@ def audit(coder: Coder, data: Data, n_samples: int) -> dict[str, Any]:
 
 def _rate(x: Tensor, atoms: Tensor, codes: Tensor) -> dict[str, float]:
     return {"explained_variance": explained_variance(x, codes @ atoms.T), "active": active_count(codes)}
-
-
-def _matched(coder: Coder, x: Tensor, codes: Tensor) -> dict[str, float] | None:
-    if is_dense(codes) or active_count(codes) == 0:
-        return None
-    return matched_solvers(atoms_of(coder.generator), x, active_count(codes))._asdict()
 
 
 def _published(coder: Coder, x: Tensor, codes: Codes) -> dict[str, Any]:

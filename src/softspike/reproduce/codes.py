@@ -8,7 +8,6 @@ from torch import Tensor
 from torch.distributions import kl_divergence
 
 from softspike.coder import Coder
-from softspike.metric import active_count
 from softspike.model import VariationalCoder
 
 __all__ = ["Codes", "code_patches", "deterministic_codes", "repeated_draws"]
@@ -62,8 +61,3 @@ def repeated_draws(coder: Coder, x: Tensor, n_draws: int = 20, seed: int = 1) ->
 
 def _rows_at_a_time(coder: Coder, n_samples: int) -> int:
     return max(_DRAWN_NUMBERS // (n_samples * coder.generator.n_components), 1)
-
-
-def is_dense(codes: Tensor) -> bool:
-    """Whether more than half of the components are active: too many to compare with sparse solvers."""
-    return active_count(codes) > 0.5 * codes.shape[1]

@@ -10,9 +10,7 @@ from torch import Tensor
 from softspike.generator import Dictionary
 from softspike.metric import gradient_snr, snr_floor
 from softspike.model import VariationalCoder
-from softspike.posterior import SpikeSlabPosterior
 from softspike.reproduce.setting import Data, Setting
-from softspike.schedule import Constant
 
 __all__ = ["snr_figures"]
 
@@ -23,31 +21,19 @@ def snr_figures(coder: VariationalCoder, data: Data, setting: Setting) -> dict[s
     """Of inference network and generator at the end of training, over repeated draws for the same patches.
 
     The gradient is that of the bound, without the penalty on the dictionary: of batches as in training, averaged over
-    parameters and then over batches, and `published`, of the whole validation set. For that one the published scripts
-    also lower the temperature of the spike to 0.01, where training ends at 0.5; `whole` keeps it.
+    parameters and then over batches, and `published`, of the whole validation set.
     """
-    size, batches = setting.study.batch_size, range(setting.snr_batches)
-    found = [_ratios(_bound(coder), data.valid[k * size : (k + 1) * size], k, setting) for k in batches]
-    whole = _ratios(_bound(coder), data.valid, 0, setting)
-    spiky = isinstance(coder.posterior, SpikeSlabPosterior)
+    bound, size = copy.deepcopy(coder), setting.study.batch_size
+    assert isinstance(bound.generator, Dictionary)
+    bound.generator.frobenius = 0.0
+    batches = [data.valid[k * size : (k + 1) * size] for k in range(setting.snr_batches)]
+    found = [_ratios(bound, x, seed, setting) for seed, x in enumerate(batches)]
     return {
-        **{name: mean(ratios[name] for ratios in found) for name in whole},
-        "whole": whole,
-        "published": _ratios(_bound(coder, temperature=0.01), data.valid, 0, setting) if spiky else whole,
+        **{name: mean(ratios[name] for ratios in found) for name in bound.parameter_groups()},
+        "published": _ratios(bound, data.valid, 0, setting),
         "passes": setting.snr_passes,
         "floor": snr_floor(setting.snr_passes),
     }
-
-
-def _bound(coder: VariationalCoder, temperature: float | None = None) -> VariationalCoder:
-    """A copy whose loss is the bound alone; a spike of another temperature where one is given."""
-    bound = copy.deepcopy(coder)
-    assert isinstance(bound.generator, Dictionary)
-    bound.generator.frobenius = 0.0
-    if temperature is not None:
-        assert isinstance(bound.posterior, SpikeSlabPosterior)
-        bound.posterior.temperature = Constant(temperature)
-    return bound
 
 
 def _ratios(bound: VariationalCoder, x: Tensor, seed: int, setting: Setting) -> dict[str, float]:

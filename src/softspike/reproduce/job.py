@@ -16,6 +16,7 @@ from softspike.reproduce.jaccard import Jaccard
 from softspike.reproduce.limit import Limit, OutOfTime
 from softspike.reproduce.measuring import measure_cells
 from softspike.reproduce.provenance import provenance
+from softspike.reproduce.rivals import figures_of, solve_rivals
 from softspike.reproduce.rows import rows_of
 from softspike.reproduce.setting import load_data
 from softspike.reproduce.snr import GradientSnr
@@ -50,6 +51,7 @@ def reproduce_job(what: str, asked: Asked) -> None:
             train_cells(left, scope.setting.study, data, store, device, together, limit)
             if not asked.train_only:
                 measure_cells(experiment, left, scope.setting, data, store, device, limit)
+                solve_rivals(cells, store, data, device, limit)
         except OutOfTime:
             _write(experiment, cells, scope, store, device)
             raise RuntimeError(_stopped(asked, store, experiment, left)) from None
@@ -88,7 +90,7 @@ def _stopped(asked: Asked, store: Store, experiment: Experiment, left: Sequence[
 
 def _write(experiment: Experiment, cells: Sequence[Cell], scope: Scope, store: Store, device: torch.device) -> None:
     """Terminal, Markdown, JSON, picture: of what has been measured so far."""
-    rows = rows_of(cells, store.measured(experiment.kind))
+    rows = rows_of(cells, figures_of(experiment, store))
     if not rows:
         return
     atoms, out = store.dictionaries(), store.out.path

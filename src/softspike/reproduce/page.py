@@ -12,6 +12,7 @@ from softspike.reproduce import setting as settings
 from softspike.reproduce.cell import METHODS, SAMPLINGS, SINGLE_SWITCHES, VARIANTS, Cell, Variant
 from softspike.reproduce.experiment import Experiment, Report, Scope
 from softspike.reproduce.job import EXPERIMENTS
+from softspike.reproduce.rivals import RIVALS, figures_of
 from softspike.reproduce.rows import Measured, rows_of
 from softspike.reproduce.runs import run_grids
 from softspike.reproduce.setting import Setting
@@ -130,7 +131,7 @@ def _rows(experiment: Experiment, studies: Sequence[_Study]) -> list[Measured]:
         for cell in experiment.cells(study.scope):
             order.setdefault(_place(cell), [])
     for study in own:
-        for row in rows_of(experiment.cells(study.scope), study.store.measured(experiment.kind)):
+        for row in rows_of(experiment.cells(study.scope), figures_of(experiment, study.store)):
             order[_place(row.cell)].append(row)
     return [row for rows in order.values() for row in rows]
 
@@ -148,4 +149,4 @@ def _variants(store: Store) -> list[Variant]:
 
 
 def _kinds() -> list[str]:
-    return list(dict.fromkeys(experiment.kind for experiment in EXPERIMENTS.values()))
+    return [*dict.fromkeys(experiment.kind for experiment in EXPERIMENTS.values()), RIVALS]

@@ -25,10 +25,9 @@ _COLUMNS = [
 
 _NOTE = """\
 Each parameter's |mean|/(std + 1e-9) of the bound's gradient over passes with new draws for the same patches, then the
-mean over parameters. First the gradient of batches as in training. As published: in every pass the gradient of the
-whole validation set, as the published scripts first had it, and the spike's temperature 0.01 as they set it there
-(training ends at 0.5). A gradient of pure noise scores √(2/πn) after n passes, the last column: what is near it has not
-been told apart from noise."""
+mean over parameters: first of batches as in training; as published, of the whole validation set in every pass, which is
+how the published scripts first had it. A gradient of pure noise scores √(2/πn) after n passes, the last column: what is
+near it has not been told apart from noise."""
 
 
 class GradientSnr(Experiment):

@@ -12,7 +12,8 @@ from softspike.posterior import Generators
 from softspike.schedule import Time
 from softspike.train.augment import AsItIs
 from softspike.train.captured import CapturedStep, capturable
-from softspike.train.loop import Diverged, Observer, Progress, check_losses, check_parameters, training
+from softspike.train.diverged import Diverged, check_losses, check_parameters
+from softspike.train.loop import Observer, Progress, training
 from softspike.train.order import Orders, step_random
 from softspike.train.recipe import Recipe
 from softspike.train.stack import Stack

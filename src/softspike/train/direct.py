@@ -17,6 +17,7 @@ from softspike.objective.compiled import draw_key, knows, worth
 from softspike.posterior import GaussianPosterior, LaplacePosterior
 from softspike.posterior.beliefs import LOG_LIMIT
 from softspike.threshold import SLOPES
+from softspike.train.descent import descent_of
 from softspike.train.order import step_random
 from softspike.train.precision import BFloat16, FullPrecision
 from softspike.train.step import Step
@@ -62,6 +63,7 @@ class DirectStep:
         assert isinstance(coder.objective, BestOf)
         assert coder.threshold is not None
         self.one, self.coder, self.n_samples = one, coder, coder.objective.n_samples
+        self.descent = descent_of(one)
         self.posterior, self.threshold, self.dictionary = coder.posterior, coder.threshold, coder.generator
         head = self.posterior.log_scale if isinstance(self.posterior, LaplacePosterior) else self.posterior.log_variance
         self.layers = [layer for layer in coder.encoder.modules() if isinstance(layer, nn.Linear)]
@@ -73,20 +75,13 @@ class DirectStep:
 
     @torch.no_grad()
     def __call__(self, x: Tensor, step: int) -> Loss:
-        one = self.one
-        for parameter in one.parameters:
-            if parameter.grad is None:
-                parameter.grad = torch.empty_like(parameter)
-        one.recipe.set_rates(one.optimizer, step)
+        self.one.recipe.set_rates(self.one.optimizer, step)
         loss = self._gradients(x, step)
-        self.coder.before_step()
-        if one.recipe.clip_norm is not None:
-            nn.utils.clip_grad_norm_(one.parameters, one.recipe.clip_norm)
-        one.optimizer.step()
+        self.descent.finish()
         return loss
 
     def _gradients(self, x: Tensor, step: int) -> Loss:
-        """Forwards and backwards, into the gradients of all parameters."""
+        """Forwards and backwards; all gradients go to the descent."""
         from softspike.kernels.cpu.winner import slopes_of, winner_of  # numba takes a second to load
 
         coder, posterior, atoms = self.coder, self.posterior, self.dictionary.weight
@@ -110,10 +105,12 @@ class DirectStep:
         by_log = torch.add(by_settled, by_scale, alpha=omega).mul_(settled).mul_(power)
         by_raw = torch.ops.aten.hardtanh_backward(by_log, raw, -LOG_LIMIT, LOG_LIMIT)
         decay = 2 * unit * self.dictionary.frobenius if isinstance(self.dictionary, Dictionary) else 0.0
-        torch.addmm(atoms, r.T, w.codes, beta=decay, out=atoms.grad)
-        self._into_networks(hidden, by_location, by_raw)
         misfit, kl = w.misfit.mean(), w.kl.mean()
-        return Loss(misfit + coder.beta * kl + unit * self.dictionary.penalty(), misfit, kl, w.active.mean())
+        loss = Loss(misfit + coder.beta * kl + unit * self.dictionary.penalty(), misfit, kl, w.active.mean())
+        torch.addmm(atoms, r.T, w.codes, beta=decay, out=self.descent.room(atoms))
+        self.descent.arrived(atoms)
+        self._into_networks(hidden, by_location, by_raw)
+        return loss
 
     def _through_networks(self, x: Tensor) -> tuple[list[Tensor], Tensor, Tensor]:
         """The encoder's layers, and the outputs of the two heads in float32."""
@@ -128,9 +125,12 @@ class DirectStep:
     def _into_networks(self, hidden: list[Tensor], *by_heads: Tensor) -> None:
         """∂/∂W and ∂/∂b of the heads, whose outputs have these slopes, and of the encoder's layers before them."""
         grads, n = [grad.to(hidden[-1].dtype) for grad in by_heads], len(self.layers)
-        for head, grad in zip(self.heads, grads, strict=True):
-            weigh(grad, hidden[-1], head.weight.grad, head.bias.grad)  # type: ignore[arg-type]
-        if self.layers:
-            into = [(layer.weight.grad, layer.bias.grad) for layer in self.layers]
-            grad = back(grads[0], self.used[n]).add_(back(grads[1], self.used[n + 1]))
-            affine_relu_back(grad, self.used[:n], hidden, into)  # type: ignore[arg-type]
+        grad = back(grads[0], self.used[n]).add_(back(grads[1], self.used[n + 1])) if self.layers else None
+        for head, by_head in zip(self.heads, grads, strict=True):
+            self._learn(head, by_head, hidden[-1])
+        if grad is not None:
+            affine_relu_back(grad, self.used[:n], hidden, lambda k, g, h: self._learn(self.layers[k], g, h))
+
+    def _learn(self, layer: nn.Linear, grad: Tensor, inputs: Tensor) -> None:
+        weigh(grad, inputs, self.descent.room(layer.weight), self.descent.room(layer.bias))
+        self.descent.arrived(layer.weight, layer.bias)

@@ -12,6 +12,7 @@ from softspike.coder import Loss, Trainable
 from softspike.data import Rows
 from softspike.train.captured import CapturedStep, capturable
 from softspike.train.direct import DirectStep, direct
+from softspike.train.diverged import Diverged, check_losses, check_parameters
 from softspike.train.interrupt import Interrupted
 from softspike.train.order import batch_rows
 from softspike.train.precision import FullPrecision, Precision
@@ -19,10 +20,7 @@ from softspike.train.recipe import Recipe
 from softspike.train.step import Step
 from softspike.train.team import Alone, Team
 
-__all__ = ["Diverged", "Observer", "Progress", "check_losses", "check_parameters", "train", "training"]
-
-# Standardised data has a variance of 1 per feature: a loss beyond this has nothing to do with it any more.
-_LARGEST_LOSS = 1e6
+__all__ = ["Observer", "Progress", "train", "training"]
 
 
 class Progress(NamedTuple):
@@ -43,15 +41,6 @@ class Observer(Protocol):
 
     def saved(self, progress: Progress) -> None:
         """Every `save_every` steps, after the last, and where training is asked to stop."""
-
-
-class Diverged(RuntimeError):
-    """Training stopped making sense: says at which step and why, and what is left of it."""
-
-    def __init__(self, step: int, cause: str, left: str = ""):
-        remedy = "lower the learning rate (a new run, in another folder) or check the data's scale"
-        super().__init__("; ".join(filter(None, [f"training diverged at step {step}: {cause}", left, remedy])))
-        self.step, self.cause, self.left = step, cause, left
 
 
 def train(
@@ -129,25 +118,3 @@ def _taken(take: Callable[[Tensor, int], Loss], x: Tensor, step: int) -> Loss:
         return take(x, step)
     except torch.linalg.LinAlgError as error:  # a solver met weights that are no longer finite
         raise Diverged(step + 1, f"the loss is not finite ({str(error).splitlines()[0]})") from error
-
-
-def check_losses(loss: Loss, totals: Tensor, done: int) -> None:
-    """Raise Diverged with the first bad step of the last ones, whose losses are `totals`, or where they grow too large.
-
-    Called before anything is logged or saved, so what is saved is good.
-    """
-    finite = totals.isfinite()
-    if not bool(finite.all()):
-        first = done - len(totals) + 1 + int((~finite).nonzero()[0])
-        bad = [name for name, value in loss._asdict().items() if not bool(value.isfinite())]
-        raise Diverged(first, f"the loss is not finite ({', '.join(bad) or 'for that step only'})")
-    for name, value in (("reconstruction error per feature", loss.misfit), ("loss", loss.total)):
-        if float(value) > _LARGEST_LOSS:
-            raise Diverged(done, f"the {name} reached {float(value):.3g}")
-
-
-def check_parameters(coder: Trainable, done: int) -> None:
-    """Raise Diverged where one is not finite."""
-    for name, parameter in coder.named_parameters():
-        if not bool(parameter.detach().isfinite().all()):
-            raise Diverged(done, f"the parameter {name} is not finite")

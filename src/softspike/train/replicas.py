@@ -9,7 +9,8 @@ import torch
 from softspike.coder import Coder
 from softspike.data import Rows
 from softspike.train.batched import train_batched
-from softspike.train.loop import Diverged, Observer, train
+from softspike.train.diverged import Diverged
+from softspike.train.loop import Observer, train
 from softspike.train.recipe import Recipe
 from softspike.train.together import NotTogether
 

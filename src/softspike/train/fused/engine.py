@@ -10,12 +10,13 @@ from softspike.coder import Coder, Loss
 from softspike.data import Rows
 from softspike.schedule import Scaled
 from softspike.solver import FistaCoder
+from softspike.train.diverged import Diverged, lost, lost_parameter
 from softspike.train.fused.clock import Clock, Lookup
 from softspike.train.fused.fista import FistaReplicas, FistaStep
 from softspike.train.fused.reading import check_alike, check_recipe, read
 from softspike.train.fused.replicas import Replicas
 from softspike.train.fused.step import Step
-from softspike.train.loop import Diverged, Observer, Progress
+from softspike.train.loop import Observer, Progress
 from softspike.train.order import epoch_order, noise_key
 from softspike.train.recipe import Recipe
 
@@ -40,13 +41,14 @@ class Tally(NamedTuple):
 
 
 class FusedRun:
-    """Replicas in training."""
+    """Replicas in training. With `ahead` = 0 kernels are launched one by one, nothing is recorded."""
 
-    def __init__(self, step: Step | FistaStep, seeds: Sequence[int], recipe: Recipe):
+    def __init__(self, step: Step | FistaStep, seeds: Sequence[int], recipe: Recipe, ahead: int = _MOST_AHEAD):
         self.step, self.recipe, self.done = step, recipe, 0
         self.per_epoch = step.data.shape[0] // step.replicas.x.shape[1]
         self._seeds = list(dict.fromkeys(seeds))
-        self._ahead = max(k for k in range(1, _MOST_AHEAD + 1) if self.per_epoch % k == 0)
+        self._ahead = max(k for k in range(1, max(ahead, 1) + 1) if self.per_epoch % k == 0)
+        self._recorded = ahead > 0 and step.data.is_cuda
         self._clock = Clock(0, self._ahead, step.data.device)
         self._graph: torch.cuda.CUDAGraph | None = None
 
@@ -68,7 +70,7 @@ class FusedRun:
         for number in range(n):
             self.step(self._clock[number])
         self._clock.advance(n)
-        if self._graph is None and n == self._ahead and self.step.data.is_cuda:
+        if self._recorded and self._graph is None and n == self._ahead:
             self._graph = self._capture()
 
     def _capture(self) -> torch.cuda.CUDAGraph:
@@ -158,16 +160,20 @@ def train_fused(
         if len(waiting) == 2 or run.done == recipe.n_steps:
             tally = waiting.pop(0)
             means = tally.means()[torch.tensor(run.step.replicas.index).argsort()]
-            _note_ends(ends, means, tally.done)
             misfit, kl, active = means.T
-            loss = Loss((misfit + betas * kl).mean(), misfit.mean(), kl.mean(), active.mean())
+            each = Loss(misfit + betas * kl, misfit, kl, active)
+            for number, parts in enumerate(torch.stack(each).T.tolist()):
+                _note_end(ends, number, lost(**dict(zip(Loss._fields, parts, strict=True))), tally.done)
+            loss = Loss(*(part.mean() for part in each))
             for observer in observers:
                 observer.logged(Progress(tally.done, recipe.n_steps, loss, coders[0], optimizer))
     run.step.replicas.write_back()
+    for number, coder in enumerate(coders):
+        _note_end(ends, number, lost_parameter(coder), run.done)
     return ends
 
 
-def _note_ends(ends: list[Diverged | None], means: Tensor, done: int) -> None:
-    for number in range(len(ends)):
-        if ends[number] is None and not bool(means[number].isfinite().all()):
-            ends[number] = Diverged(done, "the loss is not finite")
+def _note_end(ends: list[Diverged | None], number: int, cause: str | None, done: int) -> None:
+    """The first cause stays."""
+    if ends[number] is None and cause is not None:
+        ends[number] = Diverged(done, cause)
