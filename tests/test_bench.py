@@ -34,9 +34,12 @@ def test_quick_bench(tmp_path: Path) -> None:
     assert rows["softspike OMP"]["quality"]["explained"] == pytest.approx(
         rows["scikit-learn omp"]["quality"]["explained"], abs=0.002
     )
-    for kind in ("linear", "MLP"):
+    assert rows["softspike OMP"]["signals"] == 1000  # enough for what is compiled
+    for kind, least in {"default model": 0.3, "linear encoder": 0.3, "MLP encoder": 0.02}.items():
         for draws in (1, 20):
-            assert f"softspike transform, {kind} encoder, J = {draws}" in rows
+            quality = rows[f"softspike transform, {kind}, J = {draws}"]["quality"]
+            assert quality["explained"] > least
+            assert 4 < quality["active"] < 12
     assert "| z = 0 |" in result.out
 
 

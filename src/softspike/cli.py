@@ -239,7 +239,7 @@ def bench(
     components: Annotated[str | None, _unset("Numbers of atoms, with commas (default: 256,1024,4096).")] = None,
     signals: Annotated[int | None, _unset("Signals to code (default: 10000).")] = None,
     rounds: Annotated[int | None, _unset("Rounds in which all methods take turns (default: 5).")] = None,
-    steps: Annotated[int | None, _unset("Training steps of the encoders (default: 200).")] = None,
+    steps: Annotated[int | None, _unset("Training steps of the encoders (default: 1000).")] = None,
     seconds: Annotated[float | None, _unset("What one turn of a slow method may take (default: 3).")] = None,
     peers: Annotated[str | None, _unset("Only these peers, with commas (default: all that are installed).")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small version, to see that it works.")] = False,

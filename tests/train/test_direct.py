@@ -138,6 +138,14 @@ def test_bfloat16_is_near_float32(name):
         assert 0 < (low_ways[key] - way).norm() < 0.2 * way.norm(), key
 
 
+@pytest.mark.parametrize("head", ["location", "log_scale"])
+def test_a_number_that_is_none_reaches_the_loss(head):
+    coder, recipe = built()
+    with torch.no_grad():
+        getattr(coder.posterior, head).bias[7] = torch.nan
+    assert not DirectStep(step_of(coder, recipe))(torch.randn(100, STUDY.n_features), 0).total.isfinite()
+
+
 def _frozen():
     coder, recipe = built()
     coder.generator.requires_grad_(False)

@@ -28,13 +28,13 @@ class Size(NamedTuple):
     active: int = 26  # a tenth of 256
     rounds: int = 5
     seconds: float = 3.0  # that one turn of a slow method may take
-    training_steps: int = 200
+    training_steps: int = 1000
     learning: int = 10_000
     peers: Sequence[str] | None = None  # of `PEERS`; None is all of them
 
     @classmethod
     def quick(cls) -> "Size":
-        return cls((64,), 200, 8, 3, 0.2, 5, 1000)
+        return cls((64,), 1000, 8, 3, 0.2, 100, 1000)  # enough signals for the compiled solvers
 
 
 def bench_job(out: Path | None, size: Size) -> list[Row]:
@@ -73,7 +73,7 @@ def _count(rows: Sequence[Row], components: int) -> int:
 
 
 def _measure(problem: Problem, size: Size) -> list[Row]:
-    print(f"{problem.n_components:,} atoms: training two encoders …", flush=True)
+    print(f"{problem.n_components:,} atoms: training encoders …", flush=True)
     entries = [*solvers(problem), *peers(problem, size.peers), *encoders(problem, size.training_steps)]
     with stages_shown(len(entries) * (size.rounds + 1)) as told:
         counts = []

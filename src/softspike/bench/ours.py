@@ -1,5 +1,7 @@
 """This library's rows: encoders, the lasso's two solvers, and matching pursuit."""
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -10,33 +12,19 @@ from softspike.bench.problem import Problem
 from softspike.data import TensorRows
 from softspike.encoder import Encoder, LinearEncoder, MLPEncoder
 from softspike.estimator import SparseCoder
-from softspike.generator import Dictionary, Generator
 from softspike.methods import Plan
-from softspike.methods.networks import LinearNetworks
+from softspike.methods.ours import hard_gaussian
+from softspike.methods.plan import Built
 from softspike.metric.sampled import draws
 from softspike.model import VariationalCoder
+from softspike.posterior import GaussianPosterior
 from softspike.solver import fista, lasso, omp
+from softspike.threshold import Threshold
 
 __all__ = ["encoders", "solvers"]
 
 _FINE_GAP = 1e-5
-
-
-@dataclass(frozen=True)
-class _From(LinearNetworks):
-    """A given kind of encoder before a dictionary that starts as the shared one."""
-
-    atoms: Tensor | None = None
-    linear: bool = False
-
-    def encoder(self, plan: Plan) -> Encoder:
-        return LinearEncoder(plan.n_features) if self.linear else MLPEncoder(plan.n_features)
-
-    def generator(self, plan: Plan) -> Generator:
-        dictionary = Dictionary(plan.n_features, plan.n_components)
-        if self.atoms is not None:
-            dictionary.weight.data.copy_(self.atoms)
-        return dictionary
+_WIDTH = 0.2  # of a posterior at the start, in levels, as the default's own
 
 
 def solvers(problem: Problem) -> list[Entry]:
@@ -56,15 +44,51 @@ def solvers(problem: Problem) -> list[Entry]:
 
 
 def encoders(problem: Problem, n_steps: int, n_draws: int = 20) -> list[Entry]:
-    """`transform` of two trained coders, and the best of J draws from their posteriors."""
-    return [entry for linear in (True, False) for entry in _encoder(problem, linear, n_steps, n_draws)]
+    """`transform` of trained coders, and the best of J draws from their posteriors."""
+    models = [
+        _Model("default model", problem.atoms, None),
+        _Model("linear encoder", problem.atoms, LinearEncoder),
+        _Model("MLP encoder", problem.atoms, MLPEncoder, rate=1e-3),
+    ]
+    steps = [max(n_steps // 5, 1), n_steps, n_steps]  # the default's encoder has next to nothing to learn
+    return [entry for model, n in zip(models, steps, strict=True) for entry in _trained(problem, model, n, n_draws)]
 
 
-def _encoder(problem: Problem, linear: bool, n_steps: int, n_draws: int) -> list[Entry]:
-    kind, signals = "linear" if linear else "MLP", problem.x.numpy()
+@dataclass(frozen=True)
+class _Model:
+    """The default model, with its dictionary started as the shared one; or with another encoder in place of its own.
+
+    Such an encoder is all there is: its codes are not corrected.
+    """
+
+    name: str
+    atoms: Tensor
+    encoder: Callable[[int], Encoder] | None
+    rate: float | None = None
+
+    def __call__(self, plan: Plan) -> Built:
+        coder, recipe = hard_gaussian(plan)
+        assert isinstance(coder, VariationalCoder)
+        assert isinstance(coder.threshold, Threshold)
+        coder.generator.weight.data.copy_(self.atoms)  # type: ignore[operator, union-attr]
+        if self.encoder is not None:
+            coder.encoder, coder.correction = self.encoder(plan.n_features), None
+            coder.posterior = head = GaussianPosterior(coder.encoder.width, plan.n_components)
+            width = _WIDTH * float(coder.threshold.level.value.detach())
+            with torch.no_grad():
+                head.log_variance.weight.mul_(0.01)
+                head.log_variance.bias.fill_(2 * math.log(width))
+                if isinstance(coder.encoder, LinearEncoder):  # from the correlations with the atoms
+                    head.location.weight.copy_(self.atoms.T)
+                    head.location.bias.zero_()
+        return Built(coder, recipe)
+
+
+def _trained(problem: Problem, model: _Model, n_steps: int, n_draws: int) -> list[Entry]:
+    signals = problem.x.numpy()
     coder = SparseCoder(
-        problem.n_components, n_active=problem.n_active, method="thresholded-laplacian", max_steps=n_steps,
-        batch_size=100, generator=_From(problem.atoms, linear), random_state=0, verbose=False,
+        problem.n_components, n_active=problem.n_active, method=model, learning_rate=model.rate, max_steps=n_steps,
+        batch_size=100, random_state=0, verbose=False,
     )  # fmt: skip
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # training is not timed, and small steps gain little from a second core
@@ -78,12 +102,12 @@ def _encoder(problem: Problem, linear: bool, n_steps: int, n_draws: int) -> list
 
     return [
         Entry(
-            "encoder", "softspike", f"transform, {kind} encoder, J = 1", lambda n: coder.transform(signals[:n]),
-            f"own dictionary, {n_steps} training steps", decode,
+            "encoder", "softspike", f"transform, {model.name}, J = 1", lambda n: coder.transform(signals[:n]),
+            f"{n_steps} training steps from the shared dictionary", decode,
         ),
         Entry(
-            "encoder", "softspike", f"transform, {kind} encoder, J = {n_draws}",
-            lambda n: _best_of(coder, problem.x[:n], n_draws), f"the same, best of {n_draws} draws", decode,
+            "encoder", "softspike", f"transform, {model.name}, J = {n_draws}",
+            lambda n: _best_of(coder, problem.x[:n], n_draws), f"the same, the best of {n_draws} draws", decode,
         ),
     ]  # fmt: skip
 

@@ -10,7 +10,16 @@ from torch import Tensor, nn
 from softspike.coder import Loss
 from softspike.encoder import LinearEncoder, MLPEncoder
 from softspike.generator import Dictionary, UnitNormDictionary
-from softspike.layers.affine import affine, affine_relu_back, back, fast, hidden_layers, knows_bfloat16, weigh
+from softspike.layers.affine import (
+    affine,
+    back,
+    fast,
+    hidden_layers,
+    knows_bfloat16,
+    relu_back,
+    weigh,
+    weigh_bias,
+)
 from softspike.model import VariationalCoder
 from softspike.objective import BestOf
 from softspike.objective.compiled import draw_key, knows, worth
@@ -82,34 +91,33 @@ class DirectStep:
 
     def _gradients(self, x: Tensor, step: int) -> Loss:
         """Forwards and backwards; all gradients go to the descent."""
-        from softspike.kernels.cpu.winner import slopes_of, winner_of  # numba takes a second to load
+        from softspike.kernels.cpu.heads import head_slopes_of, scales_of  # numba takes a second to load
+        from softspike.kernels.cpu.winner import winner_of
 
         coder, posterior, atoms = self.coder, self.posterior, self.dictionary.weight
         hidden, location, raw = self._through_networks(x)
         if laplace := isinstance(posterior, LaplacePosterior):
-            power, omega = 1.0, posterior.warm_up(step)  # samples are drawn at ω·b
+            scaling = 1.0, posterior.warm_up(step), LOG_LIMIT  # samples are drawn at ω·b
         else:
-            power, omega = 0.5, 1.0
-        settled = (power * raw).clamp_(-power * LOG_LIMIT, power * LOG_LIMIT).exp_()
+            scaling = 0.5, 1.0, LOG_LIMIT
+        settled, scale = scales_of(raw, *scaling)
         w = winner_of(
-            x, location, omega * settled, settled, self.threshold.level.value, coder.prior.scale, atoms,
-            self.n_samples, draw_key(step_random(self.one.seed, step)), laplace,
+            x, location, scale, settled, self.threshold.level.value, coder.prior.scale, atoms, self.n_samples,
+            draw_key(step_random(self.one.seed, step)), laplace,
         )  # fmt: skip
 
         unit, n = 2 / x.shape[1], len(x)
         r = w.rest * (-unit / n)  # ∂/∂x̂ of the mean misfit
-        by_location, by_scale, by_settled = slopes_of(
-            w.noise, w.codes, w.by_location, w.by_scale, r @ atoms, (coder.beta / n).expand(n),
-            *SLOPES[type(self.threshold.gradient)],
+        by_heads = head_slopes_of(
+            r @ atoms, w.noise, w.codes, w.by_location, w.by_scale, coder.beta / n, raw, settled, *scaling,
+            SLOPES[type(self.threshold.gradient)],
         )  # fmt: skip
-        by_log = torch.add(by_settled, by_scale, alpha=omega).mul_(settled).mul_(power)
-        by_raw = torch.ops.aten.hardtanh_backward(by_log, raw, -LOG_LIMIT, LOG_LIMIT)
-        decay = 2 * unit * self.dictionary.frobenius if isinstance(self.dictionary, Dictionary) else 0.0
         misfit, kl = w.misfit.mean(), w.kl.mean()
         loss = Loss(misfit + coder.beta * kl + unit * self.dictionary.penalty(), misfit, kl, w.active.mean())
+        decay = 2 * unit * self.dictionary.frobenius if isinstance(self.dictionary, Dictionary) else 0.0
         torch.addmm(atoms, r.T, w.codes, beta=decay, out=self.descent.room(atoms))
         self.descent.arrived(atoms)
-        self._into_networks(hidden, by_location, by_raw)
+        self._into_networks(hidden, *by_heads)
         return loss
 
     def _through_networks(self, x: Tensor) -> tuple[list[Tensor], Tensor, Tensor]:
@@ -125,12 +133,28 @@ class DirectStep:
     def _into_networks(self, hidden: list[Tensor], *by_heads: Tensor) -> None:
         """∂/∂W and ∂/∂b of the heads, whose outputs have these slopes, and of the encoder's layers before them."""
         grads, n = [grad.to(hidden[-1].dtype) for grad in by_heads], len(self.layers)
-        grad = back(grads[0], self.used[n]).add_(back(grads[1], self.used[n + 1])) if self.layers else None
+        grad = back(grads[0], self.used[n]).add_(back(grads[1], self.used[n + 1])) if self.layers else grads[0]
         for head, by_head in zip(self.heads, grads, strict=True):
+            weigh_bias(by_head, self.descent.room(head.bias))
             self._learn(head, by_head, hidden[-1])
-        if grad is not None:
-            affine_relu_back(grad, self.used[:n], hidden, lambda k, g, h: self._learn(self.layers[k], g, h))
+        for k in range(n - 1, -1, -1):
+            grad = self._through_relu(grad, hidden[k + 1], self.descent.room(self.layers[k].bias))
+            before = back(grad, self.used[k]) if k > 0 else grad
+            self._learn(self.layers[k], grad, hidden[k])
+            grad = before
+
+    def _through_relu(self, grad: Tensor, hidden: Tensor, by_bias: Tensor) -> Tensor:
+        """Backwards, with the gradient of the bias before it."""
+        from softspike.kernels.cpu.relu import relu_back_
+
+        if self.low:
+            grad = relu_back(grad, hidden)
+            weigh_bias(grad, by_bias)
+        else:
+            relu_back_(grad, hidden, by_bias)
+        return grad
 
     def _learn(self, layer: nn.Linear, grad: Tensor, inputs: Tensor) -> None:
-        weigh(grad, inputs, self.descent.room(layer.weight), self.descent.room(layer.bias))
+        """The gradient of the weight; that of the bias is there. Nothing reads the layer after this."""
+        weigh(grad, inputs, self.descent.room(layer.weight))
         self.descent.arrived(layer.weight, layer.bias)
