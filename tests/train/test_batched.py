@@ -195,6 +195,33 @@ class NoisyMean(MeanOf):
         return super().__call__(replace(evidence, x=evidence.x + torch.randn(12, generator=generator)), generator)
 
 
+class OutOfMemory(torch.autograd.Function):
+    """The gradient of so many replicas does not fit."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return x.clone()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output): ...
+
+    @staticmethod
+    def backward(ctx, grad):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+
+class LargeMean(MeanOf):
+    def __call__(self, evidence, generator=None):
+        terms = super().__call__(evidence, generator)
+        return terms._replace(loss=OutOfMemory.apply(terms.loss))
+
+
+def _out_of_memory():
+    return [build_published(PUBLISHED["gaussian"], STUDY, SCRIPTS, LargeMean(2), seed) for seed in SEEDS]
+
+
 def _drawing_otherwise():
     return [build_published(PUBLISHED["gaussian"], STUDY, SCRIPTS, NoisyMean(2), seed) for seed in SEEDS]
 
@@ -210,6 +237,7 @@ def _drawing_otherwise():
         (_sizes, "differ in their parameters; replicas share all shapes"),
         (_solver, "how far a step of FistaCoder goes depends on its numbers"),
         (_drawing_otherwise, r"the loss of \w+ cannot be batched \(vmap: called random operation"),
+        (_out_of_memory, r"cannot be batched \(CUDA out of memory\)"),
     ],
 )
 def test_what_cannot_be_batched_is_refused_in_words_and_left_alone(make, words):

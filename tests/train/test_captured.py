@@ -187,7 +187,8 @@ TOGETHER = {
 @pytest.mark.parametrize("case", TOGETHER)
 def test_replicas_recorded_together_equal_each_alone(case, recwarn, monkeypatch):
     """Three seeds, 20 steps, the same rows and random numbers: 2e-3 of each parameter's norm, as products of three
-    sum in another order than those of one, and with Adam a gradient of nothing but rounding moves a weight as well."""
+    sum in another order than those of one, and with Adam a gradient of nothing but rounding moves a weight as well.
+    1e-2 with Gamma levels: drawn by rejection, where the last bit of a shape may turn a refusal."""
     monkeypatch.setattr("softspike.train.captured.WORTH", 0)
     make, method, objective = TOGETHER[case]
     together, recipe, x = make(method, objective)
@@ -197,4 +198,4 @@ def test_replicas_recorded_together_equal_each_alone(case, recwarn, monkeypatch)
         train(coder.cuda(), rows, recipe, seed=seed, device="cuda", captured=False)
     assert not [w for w in recwarn if "kernel by kernel" in str(w.message)]
     for one, other in zip(together, alone, strict=True):
-        assert_near(one, other, 2e-3)
+        assert_near(one, other, 1e-2 if "gamma" in method else 2e-3)

@@ -51,7 +51,7 @@ def reproduce_job(what: str, asked: Asked) -> None:
             train_cells(left, scope.setting.study, data, store, device, together, limit)
             if not asked.train_only:
                 measure_cells(experiment, left, scope.setting, data, store, device, limit)
-                solve_rivals(cells, store, data, device, limit)
+                solve_rivals(cells, store, data, limit)
         except OutOfTime:
             _write(experiment, cells, scope, store, device)
             raise RuntimeError(_stopped(asked, store, experiment, left)) from None

@@ -21,8 +21,10 @@ RIVALS = "rivals"  # the kind of these measurements
 _SOLVED = 2000  # validation patches
 
 
-def solve_rivals(cells: Sequence[Cell], store: Store, data: Data, device: torch.device, limit: Limit) -> None:
-    """Of the measured cells with sparse codes, those that have no figures of this kind yet."""
+def solve_rivals(cells: Sequence[Cell], store: Store, data: Data, limit: Limit) -> None:
+    """Of the measured cells with sparse codes, those that have no figures of this kind yet. Always on the CPU, where
+    the solvers are compiled: seconds for each cell, where a GPU takes minutes."""
+    x = data.valid[:_SOLVED].cpu()
     audited, done, kept = store.measured("audit"), store.measured(RIVALS), store.dictionaries()
     left = [name for name in dict.fromkeys(cell.name for cell in cells) if name not in done and name in kept]
     for number, name in enumerate(left, start=1):
@@ -31,11 +33,11 @@ def solve_rivals(cells: Sequence[Cell], store: Store, data: Data, device: torch.
             continue
         limit.check()
         print(f"[{number} of {len(left)}] OMP and FISTA on the dictionary of {name}", flush=True)
-        atoms, began = torch.from_numpy(kept[name]).to(device, torch.float32), time.monotonic()
-        figures = matched_solvers(atoms, data.valid[:_SOLVED], count)._asdict()
+        atoms, began = torch.from_numpy(kept[name]).float(), time.monotonic()
+        figures = matched_solvers(atoms, x, count)._asdict()
         seconds = time.monotonic() - began
         limit.learn(1, seconds)
-        measured = {"seconds": round(seconds, 1), **provenance(device)}
+        measured = {"seconds": round(seconds, 1), **provenance(torch.device("cpu"))}
         store.record(RIVALS, name, {"training": audited[name]["training"], "measured": measured, "figures": figures})
 
 

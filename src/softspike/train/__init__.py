@@ -2,8 +2,9 @@
 
 from softspike.train.augment import AsItIs, Augmentation, Mirrored
 from softspike.train.batched import train_batched
+from softspike.train.diverged import Diverged
 from softspike.train.interrupt import Interrupted, stop_on_interrupt
-from softspike.train.loop import Diverged, Observer, Progress, train
+from softspike.train.loop import Observer, Progress, train
 from softspike.train.order import batch_rows, step_flips, step_random
 from softspike.train.precision import BFloat16, Float16, FullPrecision, Precision, automatic_precision
 from softspike.train.recipe import GroupRecipe, Recipe

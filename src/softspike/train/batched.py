@@ -1,7 +1,7 @@
 """Replicas of any coder whose loss can be batched, through one forward and backward pass."""
 
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 
 import torch
 from torch import Generator, Tensor, nn
@@ -12,7 +12,8 @@ from softspike.posterior import Generators
 from softspike.schedule import Time
 from softspike.train.augment import AsItIs
 from softspike.train.captured import CapturedStep, capturable
-from softspike.train.loop import Diverged, Observer, Progress, check_losses, check_parameters, training
+from softspike.train.diverged import Diverged, check_losses, check_parameters
+from softspike.train.loop import Observer, Progress, training
 from softspike.train.order import Orders, step_random
 from softspike.train.recipe import Recipe
 from softspike.train.stack import Stack
@@ -27,7 +28,7 @@ class BatchedStep:
     def __init__(self, stack: Stack, recipe: Recipe, seeds: Sequence[int], device: torch.device):
         self.stack, self.recipe, self.seeds, self.device = stack, recipe, seeds, device
         self.coder: Trainable = stack.coders[0]
-        self.optimizer = recipe.build(stack.groups())
+        self.optimizer, self.worked = recipe.build(stack.groups()), False
 
     def __call__(self, x: Tensor, step: int) -> Loss:
         self.recipe.set_rates(self.optimizer, step)
@@ -38,8 +39,10 @@ class BatchedStep:
 
     def descend(self, x: Tensor, time: Time, random: Generator) -> Loss:
         self.stack.forget_gradients()
-        losses = self.stack.loss(x, time, random)
-        losses.total.sum().backward()
+        with nullcontext() if self.worked else self.stack.tried():
+            losses = self.stack.loss(x, time, random)
+            losses.total.sum().backward()
+        self.worked = True
         self.stack.share_gradients()
         for coder in self.stack.coders:
             coder.before_step()

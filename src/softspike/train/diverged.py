@@ -2,9 +2,11 @@
 
 from math import isfinite
 
-from torch import nn
+from torch import Tensor, nn
 
-__all__ = ["Diverged", "lost", "lost_parameter"]
+from softspike.coder import Loss
+
+__all__ = ["Diverged", "check_losses", "check_parameters", "lost", "lost_parameter"]
 
 # Standardised data has a variance of 1 per feature: a loss beyond this has nothing to do with it any more.
 _LARGEST_LOSS = 1e6
@@ -36,3 +38,25 @@ def lost_parameter(coder: nn.Module) -> str | None:
         if not bool(parameter.detach().isfinite().all()):
             return f"the parameter {name} is not finite"
     return None
+
+
+def check_losses(loss: Loss, totals: Tensor, done: int) -> None:
+    """Raise Diverged with the first bad step of the last ones, whose losses are `totals`, or for what the last is.
+
+    Called before anything is logged or saved, so what is saved is good.
+    """
+    finite, parts = totals.isfinite(), {name: float(value) for name, value in loss._asdict().items()}
+    cause = lost(**parts)
+    if not bool(finite.all()):
+        first = done - len(totals) + 1 + int((~finite).nonzero()[0])
+        now = cause if not isfinite(sum(parts.values())) else None
+        raise Diverged(first, now or "the loss is not finite (for that step only)")
+    if cause is not None:
+        raise Diverged(done, cause)
+
+
+def check_parameters(coder: nn.Module, done: int) -> None:
+    """Raise Diverged where one is not finite."""
+    cause = lost_parameter(coder)
+    if cause is not None:
+        raise Diverged(done, cause)

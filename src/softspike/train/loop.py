@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from math import isfinite
 from typing import NamedTuple, Protocol
 
 import torch
@@ -13,7 +12,7 @@ from softspike.coder import Loss, Trainable
 from softspike.data import Rows
 from softspike.train.captured import CapturedStep, capturable
 from softspike.train.direct import DirectStep, direct
-from softspike.train.diverged import Diverged, lost, lost_parameter
+from softspike.train.diverged import Diverged, check_losses, check_parameters
 from softspike.train.interrupt import Interrupted
 from softspike.train.order import batch_rows
 from softspike.train.precision import FullPrecision, Precision
@@ -21,7 +20,7 @@ from softspike.train.recipe import Recipe
 from softspike.train.step import Step
 from softspike.train.team import Alone, Team
 
-__all__ = ["Diverged", "Observer", "Progress", "check_losses", "check_parameters", "train", "training"]
+__all__ = ["Observer", "Progress", "train", "training"]
 
 
 class Progress(NamedTuple):
@@ -119,25 +118,3 @@ def _taken(take: Callable[[Tensor, int], Loss], x: Tensor, step: int) -> Loss:
         return take(x, step)
     except torch.linalg.LinAlgError as error:  # a solver met weights that are no longer finite
         raise Diverged(step + 1, f"the loss is not finite ({str(error).splitlines()[0]})") from error
-
-
-def check_losses(loss: Loss, totals: Tensor, done: int) -> None:
-    """Raise Diverged with the first bad step of the last ones, whose losses are `totals`, or where they grow too large.
-
-    Called before anything is logged or saved, so what is saved is good.
-    """
-    finite, parts = totals.isfinite(), {name: float(value) for name, value in loss._asdict().items()}
-    if not bool(finite.all()):
-        first = done - len(totals) + 1 + int((~finite).nonzero()[0])
-        now = lost(**parts) if not isfinite(sum(parts.values())) else None
-        raise Diverged(first, now or "the loss is not finite (for that step only)")
-    cause = lost(**parts)
-    if cause is not None:
-        raise Diverged(done, cause)
-
-
-def check_parameters(coder: Trainable, done: int) -> None:
-    """Raise Diverged where one is not finite."""
-    cause = lost_parameter(coder)
-    if cause is not None:
-        raise Diverged(done, cause)

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from softspike.coder import Coder
-from softspike.train.loop import Diverged, Progress
+from softspike.train.diverged import Diverged
+from softspike.train.loop import Progress
 from softspike.train.recipe import Recipe
 
 __all__ = ["Recovered", "Recovery", "Rollback", "check_end", "train_recovering"]

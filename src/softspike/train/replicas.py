@@ -9,7 +9,8 @@ import torch
 from softspike.coder import Coder
 from softspike.data import Rows
 from softspike.train.batched import train_batched
-from softspike.train.loop import Diverged, Observer, train
+from softspike.train.diverged import Diverged
+from softspike.train.loop import Observer, train
 from softspike.train.recipe import Recipe
 from softspike.train.together import NotTogether
 
@@ -68,8 +69,9 @@ def train_replicas(
     that says why. On a CPU always in turn: it has no idle arithmetic that company could use.
 
     In turn a replica is what `train` makes of it, bit for bit on a CPU. Batched, it is the same up to the order of
-    sums: 1e-9 in float64, in float32 2e-3 of the norm of each parameter after twenty steps, on a GPU too, and further
-    apart as steps go on, as for any change of that order. The fused kernels draw other numbers of the same laws.
+    sums: 1e-9 in float64, in float32 2e-3 of the norm of each parameter after twenty steps (1e-2 with Gamma levels), on
+    a GPU too, and further apart as steps go on, as for any change of that order. The fused kernels draw other numbers
+    of the same laws.
 
     Returns for each coder what ended its training early, or None; one that diverges leaves the others alone.
     """

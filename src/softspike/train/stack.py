@@ -1,6 +1,7 @@
 """Many coders as one: their parameters and buffers stacked, their losses in one batched pass (`torch.func.vmap`)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Generator, Tensor, nn
@@ -29,7 +30,7 @@ class Stack:
     """Coders whose parameters and buffers are slices of stacked tensors (R, …): what one sees, the other sees."""
 
     def __init__(self, coders: Sequence[Coder]):
-        self.coders, self._template, self._worked = coders, _LossOf(coders[0]), False
+        self.coders, self._template = coders, _LossOf(coders[0])
         if coders[0].asks_host:
             raise NotTogether(f"how far a step of {type(coders[0]).__name__} goes depends on its numbers")
         if any(_shapes(coder) != _shapes(coders[0]) for coder in coders):
@@ -48,27 +49,25 @@ class Stack:
         return stacked
 
     def loss(self, x: Tensor, step: Time, random: Generator | None = None) -> Loss:
-        """Of all replicas, each part (R,), for batches x (R, B, D); `random` is a `softspike.posterior.Generators`.
-
-        NotTogether where that is impossible, with buffers as they were; after a first time, errors are what they are.
-        """
+        """Of all replicas, each part (R,), for batches x (R, B, D); `random` is a `softspike.posterior.Generators`."""
 
         def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor], batch: Tensor) -> Loss:
             named = {f"coder.{name}": value for name, value in (parameters | buffers).items()}
             return functional_call(self._template, named, (batch, step, random))
 
-        if self._worked:
-            return vmap(one)(self.parameters, self.buffers, x)
+        return vmap(one)(self.parameters, self.buffers, x)
+
+    @contextmanager
+    def tried(self) -> Iterator[None]:
+        """For a first loss and its gradient: NotTogether, with buffers as they were, where they are impossible."""
         before = {name: buffer.clone() for name, buffer in self.buffers.items()}
         try:
-            losses = vmap(one)(self.parameters, self.buffers, x)
-        except RuntimeError as error:
+            yield
+        except RuntimeError as error:  # vmap has no rule for something, or there is not enough memory
             for name, buffer in self.buffers.items():
                 buffer.copy_(before[name])
             what = f"the loss of {type(self.coders[0]).__name__} cannot be batched ({_first(error)})"
             raise NotTogether(what) from error
-        self._worked = True
-        return losses
 
     def groups(self) -> dict[str, list[nn.Parameter]]:
         """The stacked parameters by role, as `Coder.parameter_groups`."""
