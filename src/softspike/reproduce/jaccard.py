@@ -87,14 +87,14 @@ def _reach(rows: Sequence[Measured]) -> float:
 
 
 def _label(row: Measured) -> str:
-    return f"{row.cell.sampling.title} ({row.whose}), {row.steps:,} steps"
+    return f"{row.cell.sampling.title} ({row.cell.variant.name}), {row.steps:,} steps"
 
 
 def _row(row: Measured, setting: Setting) -> list[str]:
     theirs = SAMPLING_LOSS.get((row.cell.sampling.name, row.cell.n_samples)) if setting.paper_like else None
     return [
         row.cell.sampling.title,
-        row.whose,
+        row.cell.variant.name,
         str(row.cell.n_samples),
         *length(row),
         row.text("jaccard.index", 3),

@@ -15,18 +15,17 @@ _NEAR = 0.1  # deviations up to this need no explanation
 def snr_findings(rows: Sequence[Measured]) -> list[str]:
     """One sentence per part under each whole set of conventions; as published, as in the paper's figure."""
     known = [row for row in longest(rows) if row.good and row.cell.row in SNR]
-    said, worst = [], 0.0
+    said: list[str] = []
     for variant in VARIANTS:
         own = [row for row in known if not row.cell.method.departs or row.cell.variant.name == variant]
         if not any(row.cell.variant.name == variant for row in own):
             continue
         for part, title in _PARTS.items():
             ratios = sorted(_ours(row, part) / _paper(row, part) for row in own)
-            worst = max(worst, *(abs(ratio - 1) for ratio in ratios))
+            near = max(abs(ratio - 1) for ratio in ratios) <= _NEAR
             spans = f"from {off_by(ratios[0], 1)} to {off_by(ratios[-1], 1)} off the paper's"
-            said.append(f"{title.capitalize()} ({variant}): the ratios are {spans}. {_orders(own, part)}")
-    if worst > _NEAR:
-        said.append("Why the ratios differ from the paper's is not known.")
+            why = "" if near else " Why they differ from the paper's is not known."
+            said.append(f"{title.capitalize()} ({variant}): the ratios are {spans}.{why} {_orders(own, part)}")
     return said
 
 
