@@ -78,8 +78,8 @@ class _Model:
             with torch.no_grad():
                 head.log_variance.weight.mul_(0.01)
                 head.log_variance.bias.fill_(2 * math.log(width))
-                if isinstance(coder.encoder, LinearEncoder):  # from the correlations with the atoms
-                    head.location.weight.copy_(self.atoms.T)
+                if isinstance(coder.encoder, LinearEncoder):  # from correlations, which many atoms share
+                    head.location.weight.copy_(self.atoms.T * min(1.0, plan.n_features / plan.n_components))
                     head.location.bias.zero_()
         return Built(coder, recipe)
 
