@@ -49,7 +49,7 @@ def _bisected(
     codes, found, nearest = None, high, torch.zeros_like(x @ atoms)
     for _ in range(n_halvings):
         middle = (low * high) ** 0.5
-        codes = lasso(x, atoms, middle, start=codes).codes
+        codes = lasso(x, atoms, middle, start=codes, tolerance=1e-4).codes
         count = active_count(codes)
         if abs(count - mean_active) < abs(active_count(nearest) - mean_active):
             found, nearest = middle, codes.clone()
