@@ -10,11 +10,11 @@ from softspike.data import Rows, RunningMoments
 from softspike.data.chunks import chunks
 from softspike.generator import LinearGenerator
 from softspike.metric.reconstruction import explained_share, explained_variance, pca_explained_variance
-from softspike.solver import omp_at_mean_count
+from softspike.solver import omp_at_mean_count, rows_held
 
 __all__ = ["Baselines", "Summary", "Tally", "baselines", "summarise"]
 
-_PURSUIT_NUMBERS = 2**26  # entries of the bases and triangles of pursuits
+_PURSUIT_NUMBERS = 2**26  # entries of the bases and triangles of pursuits: seconds, not minutes
 
 
 class Summary(NamedTuple):
@@ -89,14 +89,8 @@ def baselines(coder: Coder, x: Tensor, mean_active: float) -> Baselines:
     if not isinstance(coder.generator, LinearGenerator):
         return Baselines(len(x), pca_explained_variance(x, max(round(mean_active), 1)), None)
     atoms = coder.generator.atoms.detach()
-    x = x[: _pursuable(atoms, mean_active)]
+    x = x[: max(rows_held(_PURSUIT_NUMBERS, atoms.shape, mean_active), 1)]
     codes = omp_at_mean_count(x, atoms, mean_active)
     own = explained_variance(x, coder.generator(coder.code(x)))
     pca = pca_explained_variance(x, max(round(mean_active), 1))
     return Baselines(len(x), pca, explained_variance(x, codes @ atoms.T), own)
-
-
-def _pursuable(atoms: Tensor, mean_active: float) -> int:
-    """How many rows matching pursuit to that mean count takes seconds for, not minutes, also where it is plain."""
-    longest = min(int(8 * mean_active) + 8, *atoms.shape)  # the atoms that a pursuit may hold for one sample
-    return max(_PURSUIT_NUMBERS // (longest * (longest + len(atoms))), 1)

@@ -35,6 +35,7 @@ from softspike.metric import (
     value_histograms,
 )
 from softspike.metric.summary import Tally
+from softspike.solver import rows_held
 
 __all__ = ["STAGES", "Figures", "Findings", "measure", "measure_figures"]
 
@@ -155,8 +156,7 @@ def _frontier(coder: Coder, few: Tensor, active: float) -> Frontier | None:
         return None
     n_features, d = coder.generator.atoms.shape
     counts = sorted({min(factor * active, float(d)) for factor in _COUNTS})
-    longest = min(int(8 * counts[-1]) + 8, n_features, d)
-    n = min(_PURSUIT_NUMBERS // (longest * (longest + n_features)), _PURSUIT_ROWS, len(few))
+    n = min(rows_held(_PURSUIT_NUMBERS, (n_features, d), counts[-1]), _PURSUIT_ROWS, len(few))
     if n < min(64, len(few)) or active > 0.5 * n_features or active <= 0:
         return None
     return rate_distortion(coder, few[:n], counts, few)

@@ -10,7 +10,7 @@ from softspike.solver.omp_plain import Pursuit
 from softspike.solver.pursuit import pursue
 from softspike.solver.scale import unit_and_norm
 
-__all__ = ["omp", "omp_at_mean_count", "omp_residuals"]
+__all__ = ["omp", "omp_at_mean_count", "omp_residuals", "rows_held"]
 
 
 @torch.no_grad()
@@ -74,6 +74,12 @@ def omp_residuals(x: Tensor, atoms: Tensor, mean_counts: Sequence[float]) -> Ten
         taken = pursuit.energies > _energy_of_rank(pursuit.energies, int(count * len(x)))
         left.append((energy - (gains * taken).sum(-1)).clamp_min(0))
     return torch.stack(left)
+
+
+def rows_held(n_numbers: int, shape: Sequence[int], mean_active: float) -> int:
+    """How many rows n numbers hold the pursuits of, to that mean count on atoms (D, d): K(K + D) numbers each."""
+    longest = min(int(8 * mean_active) + 8, *shape)
+    return n_numbers // (longest * (longest + shape[0]))
 
 
 def _pursue_to_mean_count(x: Tensor, unit: Tensor, mean_active: float) -> Pursuit:
