@@ -13,8 +13,9 @@ __all__ = ["Corrected", "SupportCorrection"]
 
 _ADDED = 0.15  # of the target count, in every round
 _LEAST, _PACE = 0.5, 0.05  # the share of the target that is left after the first round, and what a round adds to it
+_SETTLED = 0.2  # of the rounds, at the end, exchange components at the full target
 # Steps of conjugate gradients: at first, after adding, after dropping, after dropping for the last time, or alone.
-STEPS = _FIRST, _ADDED_TO, _DROPPED_FROM, _LAST = 1, 4, 1, 4
+STEPS = _FIRST, _ADDED_TO, _DROPPED_FROM, _LAST = 1, 8, 1, 8
 _ALONE = 3
 
 
@@ -27,10 +28,11 @@ class SupportCorrection(nn.Module):
     """Rounds of: add i where |aᵢᵀ(x − Az)| > pₖ, fit z on its support, drop i where |zᵢ| < qₖ, fit again.
 
     The first round keeps the surest of the support, a share max(½, 1 − rounds/20) of the target count, and the others
-    let it grow to the target: what is added then answers what the surest leave unexplained. The levels pₖ and qₖ are
-    set once, so that this holds on average with 15 % of the target added in every round; then each row is for itself.
-    A round costs six or so products with AᵀA, a fit is a few steps of conjugate gradients, as `refit_on_support` does
-    them. Without levels, or rounds, one fit is all.
+    let it grow to the target: what is added then answers what the surest leave unexplained. The last fifth of the
+    rounds, at the target, exchange components. The levels pₖ and qₖ are set once, so that this holds on average with
+    15 % of the target added in every round; then each row is for itself. A round costs ten or so products with AᵀA, a
+    fit is a few steps of conjugate gradients, as `refit_on_support` does them. Without levels, or rounds, one fit is
+    all.
     """
 
     levels: Tensor  # (rounds, 2): pₖ and qₖ; NaN until calibrated
@@ -89,9 +91,10 @@ class SupportCorrection(nn.Module):
 
 
 def _shares(n_rounds: int) -> list[float]:
-    """Of the target count, what each round leaves; the last leaves all."""
-    missing = min(1 - _LEAST, _PACE * n_rounds) / max(n_rounds - 1, 1)
-    return [1 - missing * left for left in reversed(range(n_rounds))]
+    """Of the target count, what each round leaves: the last ones all of it."""
+    n_growing = n_rounds - round(_SETTLED * n_rounds)
+    missing = min(1 - _LEAST, _PACE * n_rounds) / max(n_growing - 1, 1)
+    return [1 - missing * left for left in reversed(range(n_growing))] + [1.0] * (n_rounds - n_growing)
 
 
 _Product = Callable[[Tensor], Tensor]
