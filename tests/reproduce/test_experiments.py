@@ -344,3 +344,14 @@ def test_names_leave_out_what_makes_no_difference():
     assert names == ["gaussian.max20.s0"] * 2
     assert Cell(METHODS["fista"], BEST, 1, scripts, 7).name == "fista.s7"
     assert Cell(METHODS["laplacian"], BEST, 1, equations, 0).name == "laplacian.equations.max1.s0"
+
+
+def test_single_switches_stand_in_their_own_table_alone(results, tmp_path):
+    """A cell with one switch set could also be a row of Table 2, but is no part of what that compares."""
+    switched, page = tmp_path / "switched", tmp_path / "linear.md"
+    asked = Asked(switched, quick=True, device="cpu", conventions="scripts-no-norm", methods="thresholded-laplacian")
+    reproduce_job("table1", asked)
+    write_page([results, switched], page)
+    tables = json.loads(page.with_name("linear-tables.json").read_text())
+    named = [name for name, part in tables.items() if re.search("no-norm|no ‖A‖", json.dumps(part, ensure_ascii=False))]
+    assert named == ["table1", "dictionaries"]

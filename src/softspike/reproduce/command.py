@@ -29,7 +29,7 @@ Conventions = Annotated[
     option(
         "scripts, equations (the paper's), both (default; quick: scripts), or scripts with one switch set otherwise: "
         "scripts-logit, -unclipped (log γ = log σ(raw) where the scripts clip it at 0), -start-0, -no-delay, "
-        "-single-gradient."
+        "-no-norm, -single-gradient."
     ),
 ]
 Methods = Annotated[str | None, option("Only these methods, with commas (tables over methods).")]

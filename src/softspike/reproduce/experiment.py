@@ -45,6 +45,7 @@ class Experiment(ABC):
     kind = "audit"  # measurements of one kind are shared between experiments
     methods: Sequence[str] = tuple(METHODS)  # those that it is about
     samplings: Sequence[str] = (BEST.name,)
+    compares_switches = False  # whether a page of results shows conventions with one switch set otherwise
 
     @abstractmethod
     def cells(self, scope: Scope) -> list[Cell]: ...

@@ -88,9 +88,11 @@ class _Study:
         names = [name for kind in _kinds() for name in self.store.measured(kind)]
         return list(dict.fromkeys(int(found[1]) for name in names if (found := re.search(r"\.s(\d+)$", name))))
 
-    @property
-    def scope(self) -> Scope:
-        return Scope(self.setting, _variants(self.store), self.seeds, list(METHODS.values()), list(SAMPLINGS.values()))
+    def cells(self, experiment: Experiment) -> list[Cell]:
+        """All that can have been measured for it."""
+        variants = [v for v in _variants(self.store) if experiment.compares_switches or v.name in VARIANTS]
+        methods, samplings = list(METHODS.values()), list(SAMPLINGS.values())
+        return experiment.cells(Scope(self.setting, variants, self.seeds, methods, samplings))
 
     def asked(self) -> list[Experiment]:
         """The experiments that a folder holds the table of."""
@@ -128,10 +130,10 @@ def _rows(experiment: Experiment, studies: Sequence[_Study]) -> list[Measured]:
     own = [study for study in studies if study is studies[0] or experiment in study.asked()]
     order: dict[tuple[Any, ...], list[Measured]] = {}
     for study in own:
-        for cell in experiment.cells(study.scope):
+        for cell in study.cells(experiment):
             order.setdefault(_place(cell), [])
     for study in own:
-        for row in rows_of(experiment.cells(study.scope), figures_of(experiment, study.store)):
+        for row in rows_of(study.cells(experiment), figures_of(experiment, study.store)):
             order[_place(row.cell)].append(row)
     return [row for rows in order.values() for row in rows]
 

@@ -11,6 +11,7 @@ from softspike.reproduce.paper import TABLE1
 from softspike.reproduce.rows import LENGTH, Measured, length, off_by, short
 from softspike.reproduce.setting import Setting
 from softspike.reproduce.side_by_side import side_by_side
+from softspike.reproduce.switch_findings import switch_findings
 from softspike.reproduce.table1_notes import PUBLISHED_NOTE, right_notes
 from softspike.reproduce.verdict import verdicts
 
@@ -35,6 +36,7 @@ _PUBLISHED = [
 
 class Table1(Experiment):
     name, title = "table1", "Table 1: inference methods with a linear generator"
+    compares_switches = True
 
     def cells(self, scope: Scope) -> list[Cell]:
         found: dict[tuple[str, str], Cell] = {}
@@ -56,7 +58,7 @@ class Table1(Experiment):
         both = side_by_side(whole, setting)
         grids += [] if both is None else [both]
         grids += [switch_grid(switched, whole, setting)] if switched else []
-        return Report(grids, verdicts(whole) if setting.paper_like else [])
+        return Report(grids, [*verdicts(whole), *switch_findings(rows)] if setting.paper_like else [])
 
     def draw(self, rows: Sequence[Measured], setting: Setting, path: Path, atoms: Atoms) -> list[Path]:
         table1_figure.draw(rows, setting, path)
