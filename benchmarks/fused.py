@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks.ablation import plain_us
+from benchmarks.timing import plain_us
 from softspike.data import TensorRows
 from softspike.data.olshausen import olshausen_patches
 from softspike.methods.published import PUBLISHED, SCRIPTS, Study, build_published

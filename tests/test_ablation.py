@@ -10,7 +10,8 @@ pytest.importorskip("triton", reason="kernels need Triton")
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.ablation import epochs, fused, in_turns, plain_us, rerun, scorers
+from benchmarks.ablation import scorers
+from benchmarks.timing import epochs, fused, in_turns, plain_us, rerun
 from benchmarks.written import WrittenGradients
 
 from softspike.methods.published import Study

@@ -9,7 +9,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.bare import RIVALS, Setting
-from benchmarks.best_of import built, products
+from benchmarks.best_of_steps import built, products
 from benchmarks.step import measure, sides
 
 from softspike import SparseCoder
@@ -31,7 +31,7 @@ def test_products_alone_are_known_where_gradients_are_written_out(monkeypatch):
     """They move every weight, and hardly: what follows costs what it would cost in training."""
     pytest.importorskip("numba", reason="compiled code needs numba")
     coders = []
-    monkeypatch.setattr("benchmarks.best_of.built", lambda *given: coders.append(built(*given)) or coders[-1])
+    monkeypatch.setattr("benchmarks.best_of_steps.built", lambda *given: coders.append(built(*given)) or coders[-1])
     run = products(2, "mlp", FullPrecision())
     before = {name: value.detach().clone() for name, value in coders[0].named_parameters()}
     run()
