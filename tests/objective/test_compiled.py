@@ -1,5 +1,9 @@
 """The compiled best of J equals the plain one on the same random numbers, and what it draws follows its law."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 import torch
 from scipy import stats
@@ -239,3 +243,29 @@ def test_training_resumed_is_the_same_bit_for_bit():
         return pack(coder, optimizer)
 
     assert same_bits(state(stop=False), state(stop=True))
+
+
+FIRST_AND_NEXT = """
+import hashlib, torch
+from softspike.kernels.cpu.winner import winner_of
+noise = torch.Generator().manual_seed(0)
+x, location, atoms = (torch.randn(64, 48, generator=noise) for _ in range(3))
+scale = torch.full((64, 64), 0.11)
+found = winner_of(x, location @ atoms.T, scale, scale, torch.tensor([0.25]), torch.tensor([0.1]), atoms.T, 20, 5, True)
+print(hashlib.sha256(b"".join(part.numpy().tobytes() for part in found)).hexdigest())
+"""
+
+
+def test_the_process_that_compiles_rounds_like_the_next(tmp_path):
+    """Machine code just made, and the same read from disk: all bits of the winners."""
+    said = [run_python(FIRST_AND_NEXT, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2)]
+    assert list(tmp_path.rglob("*.nbc"))
+    assert len(said[0]) == 64
+    assert said[0] == said[1]
+
+
+def run_python(code: str, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()

@@ -15,11 +15,13 @@ def test_single_switches_are_told_by_what_they_move():
     losses = {**VARIANTS, **SINGLE_SWITCHES}
     kept = {"scripts": 197.0, "equations": 191.0, "scripts-no-norm": 197.5, "scripts-single-gradient": 190.5}
     cells = {name: Cell(METHODS["thresholded-laplacian"], BEST, 20, losses[name], 0) for name in kept}
-    rows = [row(cells[name], {"loss": {"total": loss}}) for name, loss in kept.items()]
+    rows = [Measured(cells[name], [record({"loss": {"total": loss}})], [0]) for name, loss in kept.items()]
+    other = record({"loss": {"total": 250.0}})  # a seed that only the scripts' row has: left out
+    rows[0] = Measured(cells["scripts"], [*rows[0].records, other], [0, 747])
     *_, said = EXPERIMENTS["table1"].report(rows, FULL, {}).findings
     assert said == (
-        "Thresholded Laplacian, J = 20: one switch alone moves the scripts' loss of 197.0 by -6.5 (dz/dμ = 1), +0.5 "
-        "(no ‖A‖ term in training); all of the paper's text together -6.0."
+        "Thresholded Laplacian, J = 20: one switch alone moves the scripts' loss of 197.0 (seed 0) by -6.5 "
+        "(dz/dμ = 1), +0.5 (no ‖A‖ term in training); all of the paper's text together -6.0."
     )
     without = EXPERIMENTS["table1"].report(rows[:2], FULL, {}).findings
     assert not any("one switch" in sentence for sentence in without)
@@ -56,7 +58,7 @@ def test_table_2_states_what_became_of_the_claim(figures, diverged, said, overal
     report = EXPERIMENTS["table2"].report(table2_rows(figures, diverged), FULL, {})
     finding, last = report.findings
     assert said in finding
-    assert last.startswith("Overall, the paper's claim that the subgradient fails where straight-through does not")
+    assert last.startswith("Overall, the paper's claim (the subgradient fails where straight-through does not)")
     assert overall in last
     (grid,) = report.grids
     assert grid.rows[1][4] == f"{diverged} of 3"

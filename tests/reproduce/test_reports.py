@@ -89,7 +89,7 @@ def test_notes_say_what_the_solvers_had_to_do():
     dense = {**figures, **rates, "best_sample": {"explained_variance": 0.4, "active": 256.0}, "matched": None}
     notes = "\n".join(right_grid([*rows, row(cells[2], dense)], "mine", FULL).notes)
     assert "v = βD/2 = 1.28 " in notes
-    assert "v = βD/2 = 0.32 " in "\n".join(right_grid(rows, "mine", QUICK).notes)
+    assert "v = βD/2 = 1.28 " in "\n".join(right_grid(rows, "mine", QUICK).notes)
     assert "the first 500 to 700 validation patches" in notes
     assert "more than 1 % off in: Thresholded Laplacian J = 1 (19.0 of 20.0)." in notes
     assert "Gaussian have no figure under OMP and FISTA: their codes are dense, more than half of the 256" in notes

@@ -5,7 +5,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
-__all__ = ["WIDEST_GRAM", "available", "compiled"]
+__all__ = ["WIDEST_GRAM", "available", "compiled", "kernel"]
 
 WIDEST_GRAM = 8192  # atoms whose AᵀA compiled loops may read: a quarter of a gigabyte
 
@@ -19,10 +19,24 @@ def available() -> bool:
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as machine code that runs beside other threads, kept on disk; as it is where numba is absent."""
+    """A part of kernels, as machine code where numba is installed: it becomes part of whatever calls it.
+
+    Left to itself, a part is sometimes called where it lies, which is another place in the process that compiles it
+    than in the next one, which reads the kernel from disk; the two may round otherwise.
+    """
+    return _compiled(function, forceinline=True)
+
+
+def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What Python calls: machine code that runs beside other threads and is kept on disk, all its parts within it."""
+    return _compiled(function, cache=True)
+
+
+def _compiled(function: Callable[..., Any], cache: bool = False, forceinline: bool = False) -> Callable[..., Any]:
+    """The function as it is where numba is absent."""
     if not available():
         return function
     from numba import njit
 
     # Division by 0 gives what the processor gives: a branch that looks for it would keep loops from vectorising.
-    return njit(function, nogil=True, fastmath=_FREE, cache=True, error_model="numpy")
+    return njit(function, nogil=True, fastmath=_FREE, error_model="numpy", cache=cache, forceinline=forceinline)

@@ -71,6 +71,7 @@ class Study:
     batch_size: int = 100
     widths: Sequence[int] = (512, 1024, 512, 256)
     beta: float = 1e-2
+    dictionary_rate: float = 0.5  # on ½·SSE/B
 
     @property
     def pace(self) -> float:
@@ -93,9 +94,10 @@ def published_recipe(study: Study) -> Recipe:
     The published dictionary step has the rate 0.5 on ½·SSE/B + κ‖A‖². That is D/2 times our loss as A sees it, so
     the rate here is 0.5·D/2. It falls by 1 % in each of 300 epochs.
     """
+    rate = study.dictionary_rate * study.n_features / 2
     groups = {
         "inference": GroupRecipe(OneCycle(1e-2, study.n_steps), {"momentum": 0.9, "nesterov": True}),
-        "generator": GroupRecipe(StepDecay(0.25 * study.n_features, 0.99, max(round(800 * study.pace), 1))),
+        "generator": GroupRecipe(StepDecay(rate, 0.99, max(round(800 * study.pace), 1))),
     }
     return Recipe(study.n_steps, study.batch_size, SGD, groups, log_every=1000, save_every=study.n_steps)
 

@@ -132,6 +132,8 @@ class Cell:
         """Of all that decides what is trained, but for the steps and the data: other conventions under the same name
         have another. Objects are told apart by their type, functions by their name."""
         own = {**asdict(study), "n_steps": None, "widths": tuple(study.widths), "cell": self.name}
+        if study.dictionary_rate == Study.dictionary_rate:
+            del own["dictionary_rate"]  # as before there was a choice
         if self.method.departs:
             own |= {name: _name_of(value) for name, value in vars(self.variant.conventions).items()}
         return hashlib.sha256(repr(sorted(own.items())).encode()).hexdigest()[:16]

@@ -35,7 +35,10 @@ Conventions = Annotated[
 Methods = Annotated[str | None, option("Only these methods, with commas (tables over methods).")]
 Samplings = Annotated[str | None, option("Of mean, max and iw only these, with commas (jaccard).")]
 Together = Annotated[int | None, option("Models trained at once (default: 1; on a GPU all that fit together).")]
-Cells = Annotated[Path | None, option("Where trained models are kept (default: OUT/cells).")]
+Cells = Annotated[
+    Path | None,
+    option("Where trained models are kept (default: OUT/cells); one folder for several tables spares training twice."),
+]
 Others = Annotated[list[Path] | None, option("Also count what these folders have measured.", "--from")]
 TrainOnly = Annotated[bool, option("Train and save; measure later, perhaps elsewhere.", "--train-only")]
 

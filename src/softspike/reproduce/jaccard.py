@@ -12,21 +12,22 @@ from softspike.reproduce.cell import METHODS, SAMPLINGS, WEIGHTED, Cell
 from softspike.reproduce.experiment import Atoms, Experiment, Report, Scope
 from softspike.reproduce.jaccard_findings import jaccard_findings
 from softspike.reproduce.paper import SAMPLING_LOSS
-from softspike.reproduce.rows import LENGTH, Measured, length, off_by, short
+from softspike.reproduce.rows import LENGTH, SOLVED, Measured, length, off_by, short, solved
 from softspike.reproduce.setting import Setting
 
 __all__ = ["Jaccard"]
 
 _COLUMNS = [
     "training", "conventions", "J", *LENGTH, "Jaccard index", "between inputs", "used components", "active",
-    "explained variance, best of J", "published distance", "loss", "paper", "off by", "z = 0",
+    "explained variance, best of J", *SOLVED, "published distance", "loss", "paper", "off by", "z = 0",
 ]  # fmt: skip
 _NOTE = """\
 The Jaccard index of the supports of 20 draws for one validation patch, over components with ‖a‖² > 0.1, mean over pairs
 and patches; between inputs is the same for draws for different patches: what chance gives, and the more, the more
 components are active. At chance is what is within two standard errors over patches of it, or within 1 %. The published
 distance is one minus the index, every draw's comparison with itself included: lower is more consistent. Importance-
-weighted training is on the true bound, with the subgradient through the threshold."""
+weighted training is on the true bound, with the subgradient through the threshold. OMP (one tolerance) and FISTA: what
+they explain on the same dictionary with as many active."""
 
 
 class Jaccard(Experiment):
@@ -102,6 +103,7 @@ def _row(row: Measured, setting: Setting) -> list[str]:
         row.text("jaccard.used_components", 3),
         row.text("best_sample.active", 3),
         row.text("best_sample.explained_variance", 3),
+        *solved(row),
         row.text("jaccard.published_distance", 3),
         row.text("loss.total", 4),
         short(theirs, 4),

@@ -58,9 +58,17 @@ def write_page(results: Sequence[Path], page: Path) -> None:
     for study in studies:
         suffix = "" if study is longest else study.suffix
         for kind in filter(study.store.measured, _kinds()):
-            _write_json(page.with_name(f"{page.stem}-{kind}{suffix}.json"), study.store.measured(kind))
+            _write_json(page.with_name(f"{page.stem}-{kind}{suffix}.json"), _fresh(study.store, kind))
     _write_json(page.with_name(f"{page.stem}-tables.json"), tables)
     print(f"wrote {page}, its pictures and its figures as JSON")
+
+
+def _fresh(store: Store, kind: str) -> dict[str, Any]:
+    """The measurements of a kind, without what rivals scored when that was part of it."""
+    records = store.measured(kind)
+    for name in records.keys() & store.measured(RIVALS).keys():
+        (records[name]["figures"] or {}).pop("matched", None)
+    return records
 
 
 def _write_json(path: Path, content: Any) -> None:

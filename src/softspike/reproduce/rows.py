@@ -8,9 +8,10 @@ from typing import Any
 
 from softspike.reproduce.cell import Cell
 
-__all__ = ["LENGTH", "Measured", "figure_at", "length", "longest", "off_by", "rows_of", "short"]
+__all__ = ["LENGTH", "SOLVED", "Measured", "figure_at", "length", "longest", "off_by", "rows_of", "short", "solved"]
 
 LENGTH = ["steps", "seeds"]  # the columns that `length` fills: how long a row was trained, how often
+SOLVED = ["OMP", "FISTA"]  # and `solved`: their explained variance on the row's dictionary at its count
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,7 @@ class Measured:
 
     cell: Cell  # the first of them
     records: Sequence[Mapping[str, Any]]
+    seeds: Sequence[int] = ()  # of the records
 
     @property
     def good(self) -> list[Mapping[str, Any]]:
@@ -43,6 +45,12 @@ class Measured:
         """One number per good seed; `path` is dotted, as in 'loss.total'."""
         found = (figure_at(record["figures"], path) for record in self.good)
         return [float(value) for value in found if value is not None]
+
+    def by_seed(self, path: str) -> dict[int, float]:
+        """The number of each good seed."""
+        pairs = zip(self.seeds, self.records, strict=True)
+        found = {seed: figure_at(record["figures"], path) for seed, record in pairs if record in self.good}
+        return {seed: float(value) for seed, value in found.items() if value is not None}
 
     def mean(self, path: str) -> float | None:
         values = self.values(path)
@@ -74,12 +82,20 @@ def rows_of(cells: Iterable[Cell], measured: Mapping[str, Any]) -> list[Measured
         if cell.name in measured:
             steps = measured[cell.name]["training"]["steps"]
             rows.setdefault((cell.row, cell.variant.name, cell.sampling.name, steps), []).append(cell)
-    return [Measured(group[0], [measured[cell.name] for cell in group]) for group in rows.values()]
+    return [
+        Measured(group[0], [measured[cell.name] for cell in group], [cell.seed for cell in group])
+        for group in rows.values()
+    ]
 
 
 def length(row: Measured) -> list[str]:
     """What stands in the columns LENGTH."""
     return [f"{row.steps:,}" if row.records else "–", str(len(row.records))]
+
+
+def solved(row: Measured) -> list[str]:
+    """What stands in the columns SOLVED."""
+    return [short(row.mean(f"matched.{name}"), 3) for name in ("omp", "fista")]
 
 
 def longest(rows: Sequence[Measured]) -> list[Measured]:

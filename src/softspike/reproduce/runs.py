@@ -11,6 +11,10 @@ __all__ = ["run_grids"]
 
 Story = Mapping[str, Any]
 
+_PATHS = """\
+Of paths, commands show the last part. One that was run again in a folder with everything trained and measured, on a
+CPU, solved OMP and FISTA on the dictionaries that are kept there, and nothing else."""
+
 
 def run_grids(stores: Sequence[Store], kinds: Sequence[str]) -> list[Grid]:
     """One table of training and one of measuring; `kinds` are those of the measurements."""
@@ -28,7 +32,7 @@ def run_grids(stores: Sequence[Store], kinds: Sequence[str]) -> list[Grid]:
         "Measuring",
         [*columns, "measurements on this page", "minutes"],
         _lines(measured, lambda _: [], lambda story: story["seconds"]),
-        [_unclean([*(story for _, story in trained), *measured])],
+        [_PATHS, _unclean([*(story for _, story in trained), *measured])],
     )
     return [training, measuring] if measured else [training]
 

@@ -8,7 +8,7 @@ from softspike.reproduce import table1_figure
 from softspike.reproduce.cell import BEST, FISTA, SINGLE_SWITCHES, Cell
 from softspike.reproduce.experiment import Atoms, Experiment, Report, Scope, variants_of
 from softspike.reproduce.paper import TABLE1
-from softspike.reproduce.rows import LENGTH, Measured, length, off_by, short
+from softspike.reproduce.rows import LENGTH, SOLVED, Measured, length, off_by, short, solved
 from softspike.reproduce.setting import Setting
 from softspike.reproduce.side_by_side import side_by_side
 from softspike.reproduce.switch_findings import switch_findings
@@ -20,8 +20,6 @@ __all__ = ["Table1", "published_grid", "right_grid", "switch_grid"]
 # Explained variance (active count), and other columns with the figure they show and its digits.
 _RATES = {"one sample": "one_sample", "best of J": "best_sample", "without noise": "deterministic"}
 _RIGHT = {
-    "OMP": ("matched.omp", 3),
-    "FISTA": ("matched.fista", 3),
     "bound, nats": ("bound", 4),
     "total correlation, bits": ("total_correlation", 3),
     "corrected MI, bits": ("multi_information.corrected", 2),
@@ -32,6 +30,11 @@ _PUBLISHED = [
     "method", "J", *LENGTH, "loss", "paper", "off by", "‖A‖ term", "z = 0", "MI, bits", "paper", "off by",
     "prior alone", "paper's IWAE",
 ]  # fmt: skip
+
+
+_SWITCHED = """\
+The last columns: explained variance of the best sample (active components), and of OMP and FISTA on the same dictionary
+with as many active."""
 
 
 class Table1(Experiment):
@@ -71,8 +74,8 @@ def right_grid(rows: Sequence[Measured], whose: str, setting: Setting) -> Grid:
     for row in rows:
         rates = [_rate(row, name) for name in _RATES.values()]
         others = [_mean(row, path, digits) for path, digits in _RIGHT.values()]
-        lines.append([row.cell.method.title, _samples(row), *length(row), *rates, *others])
-    columns = ["method", "J", *LENGTH, *_RATES, *_RIGHT]
+        lines.append([row.cell.method.title, _samples(row), *length(row), *rates, *solved(row), *others])
+    columns = ["method", "J", *LENGTH, *_RATES, *SOLVED, *_RIGHT]
     return Grid(f"Codes and their statistics ({whose})", columns, lines, right_notes(rows, setting))
 
 
@@ -96,8 +99,11 @@ def switch_grid(switched: Sequence[Measured], whole: Sequence[Measured], setting
         for row in [*whole, *switched]:
             if (row.cell.method, row.cell.n_samples) == (method, n_samples):
                 title, samples, *figures = _published_row(row, setting)
-                lines.append([title, row.cell.variant.title, samples, *figures])
-    return Grid("One switch at a time", ["method", "conventions", *_PUBLISHED[1:]], lines, [])
+                lines.append(
+                    [title, row.cell.variant.title, samples, *figures, _rate(row, "best_sample"), *solved(row)]
+                )
+    columns = ["method", "conventions", *_PUBLISHED[1:], "best of J", *SOLVED]
+    return Grid("One switch at a time", columns, lines, [_SWITCHED])
 
 
 def _published_row(row: Measured, setting: Setting) -> list[str]:

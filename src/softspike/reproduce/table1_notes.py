@@ -1,7 +1,9 @@
 """What a reader of Table 1 must know, said under its tables; what depends on the figures is taken from them."""
 
+import math
 from collections.abc import Sequence
 
+from softspike.reproduce.cell import FISTA
 from softspike.reproduce.rows import Measured, figure_at, short
 from softspike.reproduce.setting import Setting
 
@@ -23,7 +25,8 @@ paper's IWAE column is no bound, and stands here for reference only."""
 
 
 def right_notes(rows: Sequence[Measured], setting: Setting) -> list[str]:
-    return [_RIGHT_NOTE.format(variance=_variance(setting)), _solved(rows), _drifted(rows), _dense(rows)]
+    notes = [_RIGHT_NOTE.format(variance=_variance(setting)), _silent(rows, setting), _solved(rows)]
+    return [*notes, _drifted(rows), _dense(rows)]
 
 
 def _variance(setting: Setting) -> str:
@@ -33,12 +36,29 @@ def _variance(setting: Setting) -> str:
     return f",\nwith the noise variance {variance} that β = {beta:g} and D = {n_features} imply"
 
 
+def _silent(rows: Sequence[Measured], setting: Setting) -> str:
+    """log N(x; 0, v) on average: −½‖x‖²/v − ½D·log 2πv."""
+    found = next((loss for row in rows if (loss := row.mean("loss.zero")) is not None), None)
+    if found is None:
+        return ""
+    variance, n_features = setting.study.beta * setting.study.n_features / 2, setting.study.n_features
+    bound = -found / variance - n_features / 2 * math.log(2 * math.pi * variance)
+    return f"A model that codes nothing has a bound of {short(bound, 4)}: z = 0 for certain, by posterior and prior."
+
+
 def _solved(rows: Sequence[Measured]) -> str:
     counts = sorted({int(n) for row in rows for n in row.values("matched.n_samples")})
     if not counts:
         return ""
     n = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
-    return f"OMP and FISTA code the first {n} validation patches."
+    own = next((row for row in rows if row.cell.method is FISTA and row.values("matched.fista")), None)
+    if own is None:
+        return f"OMP and FISTA code the first {n} validation patches."
+    whole, part = own.mean("best_sample.explained_variance"), own.mean("matched.fista")
+    return (
+        f"OMP and FISTA code the first {n} validation patches, the other columns are of all: FISTA with its own "
+        f"dictionary explains {short(whole)} of all of them and {short(part)} of these."
+    )
 
 
 def _drifted(rows: Sequence[Measured]) -> str:

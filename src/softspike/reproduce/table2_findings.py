@@ -78,8 +78,8 @@ def _overall(judged: Sequence[tuple[Measured, Measured, Collapse]]) -> str:
         for (row, *_), how in zip(judged, failing, strict=True)
     ]
     lacking = f"; not found as published: {', '.join(missing)}" if missing else ""
-    claim = "that the subgradient fails where straight-through does not"
-    return f"Overall, the paper's claim {claim} {verdict}: {'; '.join(seen)}{lacking}."
+    claim = "the subgradient fails where straight-through does not"
+    return f"Overall, the paper's claim ({claim}) {verdict}: {'; '.join(seen)}{lacking}."
 
 
 def _failure(row: Measured, partner: Measured) -> str:

@@ -50,6 +50,8 @@ def train_cells(
         story = {"seconds": round(seconds, 1), "together": len(group), **provenance(device)}
         for cell, (coder, _), end in zip(group, built, ends, strict=True):
             diverged = None if end is None else {"step": end.step, "cause": end.cause}
+            if end is not None:
+                print(f"{cell.name} diverged at step {end.step:,}: {end.cause}", flush=True)
             store.save(cell.name, coder, {**wanted[cell.name], **story, "diverged": diverged})
         done += len(group)
 

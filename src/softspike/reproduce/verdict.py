@@ -24,7 +24,8 @@ def verdicts(rows: Sequence[Measured]) -> list[str]:
             continue
         found.append(f"With {variant.title}: {_within(sampled, 'loss')} {_within(sampled, 'multi_information')}")
         for n_samples in sorted({row.cell.n_samples for row in sampled}):
-            found.append(_ranking([row for row in sampled if row.cell.n_samples == n_samples], n_samples))
+            ranked = [row for row in sampled if row.cell.n_samples == n_samples]
+            found += [_ranking(ranked, n_samples)] if len(ranked) > 1 else []
     fista = [row for row in rows if row.cell.method is FISTA and row.good]
     return [*found, *(_fista(row) for row in fista[:1])]
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from softspike.kernels.compiled import compiled
+from softspike.kernels.compiled import compiled, kernel
 from softspike.solver.loops import Array, Whole, dot
 
 __all__ = ["correct_rows"]
@@ -72,7 +72,7 @@ def _pruned(chosen: Whole, values: Array, slope: Array, on: NDArray[np.bool_], g
     return left
 
 
-@compiled
+@kernel
 def correct_rows(
     match: Array, codes: Array, slopes: Array, gram: Array, levels: Array, first: int, grown: int, dropped: int,
     last: int,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from softspike.kernels.compiled import compiled
+from softspike.kernels.compiled import compiled, kernel
 from softspike.solver.loops import Array, Whole
 
 __all__ = ["descend_rows"]
@@ -127,7 +127,7 @@ def _descend(
         _spread(work[:n], codes[:n], gram, start, slope)
 
 
-@compiled
+@kernel
 def descend_rows(
     correlations: Array, gram: Array, energies: Array, floors: Array, scales: Array, n_sweeps: int, positive: bool,
     warm: bool, most: int, codes: Array, gaps: Array, steps: Whole,

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from softspike.kernels.compiled import compiled
+from softspike.kernels.compiled import compiled, kernel
 from softspike.solver.loops import Array, Whole, dot, place_of_largest, residual, solve
 
 __all__ = ["pursue_rows"]
@@ -96,7 +96,7 @@ def _pursue(
     return k
 
 
-@compiled
+@kernel
 def pursue_rows(
     x: Array, slopes: Array, bits: Whole, rows: Array, gram: Array, least: float, faint: float, counts: Whole,
     stop: Array, chosen: Whole, coefficients: Array, projections: Array, energies: Array, distinct: NDArray[np.bool_],
