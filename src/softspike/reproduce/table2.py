@@ -22,8 +22,8 @@ _NOTE = """\
 Shares of the components, means over the runs that did not diverge. Posterior collapse: KL ≤ 1e-2 on at least 95 % of
 inputs. Feature collapse: |z| ≤ 1e-2 on at least 95 % of inputs, which a healthy rare component also meets. Never
 active: zero on every validation patch. OMP (one tolerance) and FISTA: what they explain on the same dictionary with as
-many active. The paper's 100 % came from a branch that applied the scale twice; the
-subgradient here is the correct one."""
+many active. The paper's 100 % came from a branch that applied the scale twice; the subgradient here is the correct
+one."""
 
 
 class Table2(Experiment):
