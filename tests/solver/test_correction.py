@@ -42,8 +42,8 @@ def test_without_rounds_it_is_a_refit(n_components: int) -> None:
 @pytest.mark.parametrize("n_components", [40, 80])
 @pytest.mark.parametrize("positive", [False, True])
 def test_more_rounds_explain_more_with_as_many(n_components: int, positive: bool) -> None:
-    """The count is the target to one entry (non-negative codes, which drop what a fit makes negative whatever the
-    level, up to 6 % short of it); the error falls, by more than a half in all."""
+    """The count is the target to one entry (non-negative codes, of which a fit leaves some at zero whatever the
+    level, up to 5 % short of it); the error falls, by more than a half in all."""
     x, atoms, codes = problem(n_components, positive)
     errors = []
     for n_rounds in (0, 1, 3, 10):
@@ -54,7 +54,7 @@ def test_more_rounds_explain_more_with_as_many(n_components: int, positive: bool
         if n_rounds == 0:
             continue
         count = int((code != 0).sum())
-        assert N * TARGET * (0.94 if positive else 1) - 1 <= count <= N * TARGET + 1
+        assert N * TARGET * (0.95 if positive else 1) - 1 <= count <= N * TARGET + 1
         assert not positive or (code >= 0).all()
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] < 0.5 * errors[0]
@@ -87,12 +87,36 @@ def test_each_row_is_for_itself() -> None:
     torch.testing.assert_close(correction(x[3:4], atoms, codes[3:4]).code, together[3:4])
 
 
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("apart", [0.01, 0.1, 2.0])  # noise on the second half of the atoms, which is the first again
+def test_atoms_that_depend_on_each_other(positive: bool, apart: float) -> None:
+    """40 atoms in 6 dimensions, in float32, rows of 1e-3 to 1e3 in length with up to 40 active: none ends with more
+    error than the code 0 leaves, nor with values that cancel, of fifty times its length; compiled, neither."""
+    random = torch.Generator().manual_seed(0)
+    half = torch.randn(6, 20, generator=random)
+    atoms = torch.nn.functional.normalize(
+        torch.cat([half, half + apart * torch.randn(6, 20, generator=random)], 1), dim=0
+    )
+    x = torch.randn(20_000, 6, generator=random) * 10 ** (6 * torch.rand(20_000, 1, generator=random) - 3)
+    match = x @ atoms
+    codes = match * ((match if positive else match.abs()) > 1)
+    correction = SupportCorrection(5, positive)
+    correction.calibrate(x[::2], atoms, codes[::2], 12.0)
+    found = [correction.plainly(x, atoms, codes, correction.levels).code]
+    if available() and not positive:
+        found.append(correct_compiled(x, atoms, codes, correction.levels, STEPS)[0])
+    for code in found:
+        assert ((x - code @ atoms.T).norm(dim=1) <= 1.001 * x.norm(dim=1)).all()
+        assert (code.norm(dim=1) <= 50 * x.norm(dim=1)).all()
+        assert not positive or (code >= 0).all()
+
+
 @pytest.mark.skipif(not available(), reason="numba is not installed")
 @pytest.mark.parametrize("n_components", [40, 80, 600])
 @pytest.mark.parametrize("n_rounds", [1, 2, 10])
 def test_compiled_equals_plain(n_components: int, n_rounds: int) -> None:
     """Codes and slopes of all but five rows in a hundred to 1e-9 in float64, to 1e-4 of the largest in float32; all
-    rows in float64 to 1e-2. A fit that has nearly converged makes much of rounding, without gaining or losing by it."""
+    rows in float64 to 1e-5. A fit that has nearly converged makes much of rounding."""
     x, atoms, codes = problem(n_components)
     correction = SupportCorrection(n_rounds).double()
     correction.calibrate(x[::2], atoms, codes[::2], TARGET)  # levels are values of these rows: too near to call there
@@ -103,7 +127,7 @@ def test_compiled_equals_plain(n_components: int, n_rounds: int) -> None:
     for one, other in zip(found, wanted, strict=True):
         apart = (one - other).abs().amax(1)
         assert (apart < 1e-9).double().mean() > 0.95
-        assert apart.max() < 1e-2
+        assert apart.max() < 1e-5
     low = correct_compiled(x.float(), atoms.float(), codes.float(), correction.levels.float(), STEPS)[0]
     near = ((low - wanted.code).abs().amax(1) < 1e-4 * wanted.code.abs().max()).float().mean()
     assert near > 0.95

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from softspike.solver.correction_compiled import correct_compiled, worth_compiling
+from softspike.solver.support import FLATTEST
 from softspike.threshold.cut import level_for_count
 
 __all__ = ["Corrected", "SupportCorrection"]
@@ -17,6 +18,7 @@ _SETTLED = 0.2  # of the rounds, at the end, exchange components at the full tar
 # Steps of conjugate gradients: at first, after adding, after dropping, after dropping for the last time, or alone.
 STEPS = _FIRST, _ADDED_TO, _DROPPED_FROM, _LAST = 1, 8, 1, 8
 _ALONE = 3
+_MOST = 0.9  # of a value that must not become negative, what a step takes
 
 
 class Corrected(NamedTuple):
@@ -51,18 +53,18 @@ class SupportCorrection(nn.Module):
 
     def plainly(self, x: Tensor, atoms: Tensor, codes: Tensor, levels: Tensor) -> Corrected:
         """By dense products: the reference."""
-        product, state = _start(x, atoms, codes, _FIRST if len(levels) else _ALONE)
+        product, state = self._start(x, atoms, codes, _FIRST if len(levels) else _ALONE)
         for k, (add, drop) in enumerate(levels):
             state = self._grown(state, add, product)
             state = self._pruned(state, drop, product, _LAST if k + 1 == len(levels) else _DROPPED_FROM)
-        return self._signed(state, codes) if not len(levels) else state
+        return state
 
     @torch.no_grad()
     def calibrate(
         self, x: Tensor, atoms: Tensor, codes: Tensor, mean_active: float, weights: Tensor | None = None
     ) -> None:
         """Set the levels so that codes of x, which start as `codes`, end with `mean_active` non-zeros."""
-        product, state = _start(x, atoms, codes, _FIRST)
+        product, state = self._start(x, atoms, codes, _FIRST)
         for level, share in zip(self.levels, _shares(len(self.levels)), strict=True):
             gains = self._size(state.slope) * (state.code == 0)
             level[0] = level_for_count(gains, _ADDED * mean_active, weights).clamp_min(0)
@@ -73,21 +75,25 @@ class SupportCorrection(nn.Module):
     def _size(self, value: Tensor) -> Tensor:
         return value if self.positive else value.abs()
 
+    def _start(self, x: Tensor, atoms: Tensor, codes: Tensor, n_steps: int) -> tuple["_Product", Corrected]:
+        """z ↦ AᵀAz by whichever of one product with AᵀA and two with A is cheaper, and the first fit."""
+        gram = atoms.T @ atoms if atoms.shape[1] <= 2 * atoms.shape[0] else None
+
+        def product(z: Tensor) -> Tensor:
+            return (z @ atoms.T) @ atoms if gram is None else z @ gram
+
+        slope = x @ atoms - product(codes)
+        return product, _fit(Corrected(codes, slope), codes != 0, product, n_steps, self.positive)
+
     def _grown(self, state: Corrected, level: Tensor, product: "_Product") -> Corrected:
         new = (state.code == 0) & (self._size(state.slope) > level)
-        return _fit(state, new | (state.code != 0), product, _ADDED_TO)
+        return _fit(state, new | (state.code != 0), product, _ADDED_TO, self.positive)
 
     def _pruned(self, state: Corrected, level: Tensor, product: "_Product", n_steps: int) -> Corrected:
         kept = self._size(state.code) > level
         dropped = state.code * ~kept
         left = Corrected(state.code - dropped, state.slope + product(dropped))
-        return self._signed(_fit(left, kept, product, n_steps), left.code)
-
-    def _signed(self, state: Corrected, before: Tensor) -> Corrected:
-        """Non-negative codes keep their value where a fit would make it negative; the slope is then nearly right."""
-        if not self.positive:
-            return state
-        return state._replace(code=torch.where(state.code > 0, state.code, before))
+        return _fit(left, kept, product, n_steps, self.positive)
 
 
 def _shares(n_rounds: int) -> list[float]:
@@ -100,31 +106,35 @@ def _shares(n_rounds: int) -> list[float]:
 _Product = Callable[[Tensor], Tensor]
 
 
-def _start(x: Tensor, atoms: Tensor, codes: Tensor, n_steps: int) -> tuple[_Product, Corrected]:
-    """z ↦ AᵀAz by whichever of one product with AᵀA and two with A is cheaper, and the first fit."""
-    gram = atoms.T @ atoms if atoms.shape[1] <= 2 * atoms.shape[0] else None
+def _fit(state: Corrected, support: Tensor, product: _Product, n_steps: int, positive: bool) -> Corrected:
+    """Conjugate gradients on ½‖x − Az‖² over the support, in terms of the slope alone: z ← z + (gᵀp/pᵀAᵀAp)·p.
 
-    def product(z: Tensor) -> Tensor:
-        return (z @ atoms.T) @ atoms if gram is None else z @ gram
-
-    slope = x @ atoms - product(codes)
-    return product, _fit(Corrected(codes, slope), codes != 0, product, n_steps)
-
-
-def _fit(state: Corrected, support: Tensor, product: _Product, n_steps: int) -> Corrected:
-    """Conjugate gradients on ½‖x − Az‖² over the support, in terms of the slope alone: z ← z + (gᵀp/pᵀAᵀAp)·p."""
+    No step is taken along p where ‖Ap‖² ≤ FLATTEST·‖p‖²: atoms that nearly depend on each other would get large values
+    that cancel. A step that would make a value negative which must not be ends before; the others go on without it.
+    """
     (z, slope), on = state, support.to(state.code.dtype)
     gradient = on * slope
     direction, before = gradient, _dot(gradient, gradient)
     for k in range(n_steps):
         bend = product(direction)
-        length = _dot(gradient, direction) / _dot(direction, bend).clamp_min(1e-20)
+        curvature, least = _dot(direction, bend), FLATTEST * _dot(direction, direction)
+        length = torch.where(curvature > least, _dot(gradient, direction) / curvature.clamp_min(1e-20), 0)
+        if positive:
+            length, stopped = _shortened(length, z, direction)
+            on, before = on * ~stopped, before.masked_fill(stopped.any(-1, keepdim=True), torch.inf)  # starts afresh
         z, slope = torch.addcmul(z, length, direction), torch.addcmul(slope, length, bend, value=-1)
         if k + 1 < n_steps:
             gradient = on * slope
             now = _dot(gradient, gradient)
             direction, before = torch.addcmul(gradient, now / before.clamp_min(1e-20), direction), now
     return Corrected(z, slope)
+
+
+def _shortened(length: Tensor, z: Tensor, direction: Tensor) -> tuple[Tensor, Tensor]:
+    """The length (B, 1) that takes at most nine tenths of any value, and the values (B, d) that shortened it."""
+    room = torch.where(direction < 0, -_MOST * z / direction, torch.inf)
+    most = room.amin(-1, keepdim=True)
+    return torch.minimum(length, most), (most < length) & (room <= most)
 
 
 def _dot(a: Tensor, b: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from softspike.kernels.compiled import compiled, kernel
 from softspike.solver.loops import Array, Whole, dot
+from softspike.solver.support import FLATTEST
 
 __all__ = ["correct_rows"]
 
@@ -31,7 +32,7 @@ def _slope(out: Array, match: Array, chosen: Whole, values: Array, gram: Array) 
 
 @compiled
 def _fit(values: Array, slope: Array, chosen: Whole, gram: Array, n_steps: int) -> None:
-    """Conjugate gradients on ½‖x − Az‖² over the support, values and slope (k,) in place."""
+    """Conjugate gradients on ½‖x − Az‖² over the support, values and slope (k,) in place; none where A is flat."""
     k, kind = len(values), values.dtype.type
     block = np.empty((k, k), values.dtype)
     for i in range(k):
@@ -43,10 +44,12 @@ def _fit(values: Array, slope: Array, chosen: Whole, gram: Array, n_steps: int) 
     for step in range(n_steps):
         for i in range(k):
             bend[i] = dot(block[i], direction)
-        length = kind(dot(slope, direction) / max(dot(direction, bend), kind(_TINY)))
-        for i in range(k):
-            values[i] += length * direction[i]
-            slope[i] -= length * bend[i]
+        curvature = dot(direction, bend)
+        if curvature > kind(FLATTEST) * dot(direction, direction):
+            length = kind(dot(slope, direction) / max(curvature, kind(_TINY)))
+            for i in range(k):
+                values[i] += length * direction[i]
+                slope[i] -= length * bend[i]
         if step + 1 < n_steps:
             now = dot(slope, slope)
             share = kind(now / max(before, kind(_TINY)))

@@ -2,7 +2,9 @@
 
 from torch import Tensor
 
-__all__ = ["refit_on_support"]
+__all__ = ["FLATTEST", "refit_on_support"]
+
+FLATTEST = 1e-3  # ‖Ap‖²/‖p‖² along which a fit of many steps still moves; atoms have length 1
 
 
 def refit_on_support(x: Tensor, atoms: Tensor, codes: Tensor, n_steps: int = 1) -> Tensor:
