@@ -27,10 +27,10 @@ _NOTE = """\
 
 Explained variance (EV) of deterministic codes on unseen patches, and of solvers on the *same row's* dictionary at the
 same mean count. Solvers ran on the first patches only (their number is in frontier.json); their EV is shifted by what
-the row's own code scores on all patches and on those. "rate" is a learning rate tried besides the method's own; the
-figures show the rate that explains most of these very patches. "uncorrected" is the code before its support is
-corrected. "worst" is the largest ‖x − x̂‖²/‖x‖² of a patch, "dead" the share of components never active on the whole
-training set, "±" half the range over seeds."""
+the row's own code scores on all patches and on those. "rounds" of correction are as many as unrolled steps. "rate" is a
+learning rate tried besides the method's own; the figures show the rounds and the rate that explain most of these very
+patches. "uncorrected" is the code before its support is corrected. "worst" is the largest ‖x − x̂‖²/‖x‖² of a patch,
+"dead" the share of components never active on the whole training set, "±" half the range over seeds."""
 
 
 def write_report(folder: Path) -> list[Path]:
@@ -92,10 +92,11 @@ def _rival(results: Results, name: str) -> float:
 
 
 def _table(settings: dict[Setting, Results]) -> str:
-    head = ["method", "rate", "asked", "active", "EV", "EV, uncorrected", *_RIVALS.values(), "dead %", "worst", "seeds"]
+    head = ["method", "rounds", "rate", "asked", "active", "EV", "EV, uncorrected", *_RIVALS.values()]
+    head += ["dead %", "worst", "seeds"]
     lines = [head, ["---"] + ["---:"] * (len(head) - 1)]
     order = list(_LABELS)
-    for key in sorted(settings, key=lambda key: (order.index(key[0]), key[2][0] or 0, key[1])):
+    for key in sorted(settings, key=lambda key: (order.index(key[0]), key[2][3], key[2][0] or 0, key[1])):
         lines.append(_row(key, settings[key]))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -106,8 +107,9 @@ def _row(key: Setting, results: Results) -> list[str]:
     spread = f" ± {(max(scores) - min(scores)) / 2:.4f}" if len(scores) > 1 else ""
     plain = mean(_uncorrected(r) for r in results)
     return [
-        _LABELS[method], f"{rest[0] or 'own'}", f"{count:g}", f"{_mean(results, 'active'):.2f}",
-        _number(mean(scores)) + spread, _number(plain), *(_number(_rival(results, name)) for name in _RIVALS),
+        _LABELS[method], f"{rest[3]}" if method == OURS else "–", f"{rest[0] or 'own'}", f"{count:g}",
+        f"{_mean(results, 'active'):.2f}", _number(mean(scores)) + spread, _number(plain),
+        *(_number(_rival(results, name)) for name in _RIVALS),
         f"{100 * _mean(results, 'dead'):.1f}", f"{max(r['worst_patch'] for r in results):.2f}", str(len(results)),
     ]  # fmt: skip
 

@@ -42,7 +42,7 @@ def test_report_of_finished_cells(tmp_path: Path) -> None:
     for number, cell in enumerate(cells):
         (tmp_path / "cells" / f"{number}.json").write_text(json.dumps(cell))
     text, figure = write_report(tmp_path)
-    assert "| softspike | own | 6 | 6.06 | 0.5050 ± 0.0050 | 0.6000 | 0.5050 |" in text.read_text()
+    assert "| softspike | 5 | own | 6 | 6.06 | 0.5050 ± 0.0050 | 0.6000 | 0.5050 |" in text.read_text()
     assert "| 10 | 10.100 | +1.0 % |" in text.read_text()
     assert figure.stat().st_size < 200_000
     # The merged file alone is enough to draw again.
