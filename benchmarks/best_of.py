@@ -82,11 +82,12 @@ def timed(run: Run) -> tuple[float, float]:
     return time.perf_counter() - begun[0], time.process_time() - begun[1]
 
 
-def peak(job: tuple[type, int]) -> float:
+def peak(job: tuple[type, int, str, str]) -> float:
     """MB that training with this objective adds to a process at its largest, looked at every millisecond."""
-    objective, n_samples = job
+    objective, n_samples, model, named = job
+    precision = precision_named(named, torch.device("cpu"))
     torch.set_num_threads(1)
-    stepper(BestOf(4), 5)  # loads what is loaded once
+    stepper(BestOf(4), 5, model, precision=precision)  # loads what is loaded once
     before, seen, done = resident(), [0.0], threading.Event()
 
     def watch() -> None:
@@ -95,7 +96,7 @@ def peak(job: tuple[type, int]) -> float:
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    stepper(objective(n_samples), 5)()
+    stepper(objective(n_samples), 5, model, precision=precision)()
     done.set()
     watcher.join()
     return max(seen) - before
@@ -133,7 +134,8 @@ def main() -> None:
         named = precision_named(precision, torch.device("cpu"))
         gain = measure(n_samples, options.repeats, model, named, patience=options.wait)
         with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
-            ours, plain = pool.map(peak, [(BestOf, n_samples), (BestOfPlain, n_samples)], chunksize=1)
+            case = n_samples, model, precision
+            ours, plain = pool.map(peak, [(BestOf, *case), (BestOfPlain, *case)], chunksize=1)
         bound = "–" if gain.bound is None else f"{gain.bound:.2f}"
         print(
             f"| {model} | {n_samples} | {precision} | {gain.wall:.2f} | {gain.least:.2f}–{gain.most:.2f} "

@@ -26,6 +26,7 @@ from softspike.schedule import Constant
 from softspike.threshold import Subgradient
 from softspike.train import train_in_turn, train_replicas
 from softspike.train.fused import NotFused, train_fused
+from softspike.train.fused.engine import prepare
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 VARIATIONAL = [name for name in PUBLISHED if name != "fista"]
@@ -101,6 +102,18 @@ def test_a_replica_equals_training_alone():
             assert torch.equal(weights(one), weights(other))
         else:
             torch.testing.assert_close(weights(one), weights(other), rtol=0, atol=1e-3)
+
+
+def test_samples_are_scored_on_the_atoms_as_they_are():
+    """The copy in bfloat16 that a GPU scores on follows every step of the dictionary."""
+    cases = [("thresholded-laplacian", SCRIPTS, 6, 0), ("gaussian", SCRIPTS, 2, 4)]
+    coders, recipe = [built(*case).coder for case in cases], built(*cases[0]).recipe
+    run = prepare(coders, ROWS, recipe, [0, 4], DEVICE, precision="tf32")
+    before = run.step.replicas.atoms.clone()
+    run.run_epoch()
+    atoms = run.step.replicas.atoms
+    assert float((atoms - before).norm()) > 0.05 * float(before.norm())
+    assert torch.equal(run.step.scoring_atoms, atoms.bfloat16())
 
 
 def test_a_replica_that_diverges_leaves_the_others_alone():

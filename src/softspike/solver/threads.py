@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
+from itertools import chain, islice
 from typing import TypeVar
 
 import torch
@@ -30,7 +30,7 @@ def stream_on_all_cores(function: Callable[[Piece], Result], pieces: Iterable[Pi
             return function(piece)
 
     if n_threads == 1 or len(begun) < 2:
-        for piece in (*begun, *source):
+        for piece in chain(begun, source):
             with torch.no_grad():
                 result = function(piece)
             yield result

@@ -85,8 +85,13 @@ def train_replicas(
             return candidate(coders, rows, recipe, seeds=seeds, device=device, observers=observers)
         except NotTogether as why:
             reasons.append(str(why))
-    if reasons and len(coders) > 1:
-        warnings.warn(f"{'; '.join(reasons)}: these {len(coders)} coders train one after the other", stacklevel=2)
+    if reasons:
+        what = (
+            "it trains by the plain loop"
+            if len(coders) == 1
+            else f"these {len(coders)} coders train one after the other"
+        )
+        warnings.warn(f"{'; '.join(reasons)}: {what}", stacklevel=2)
     return train_in_turn(coders, rows, recipe, seeds=seeds, device=device, observers=observers)
 
 
