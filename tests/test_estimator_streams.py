@@ -108,3 +108,13 @@ def test_partial_fit_takes_a_single_row_and_refuses_another_width():
     assert coder.n_steps_ == 2
     with pytest.raises(ValueError, match="12 features"):
         coder.partial_fit(X[:, :5])
+
+
+@pytest.mark.parametrize("factor", [10, 1000])
+def test_one_outlier_does_not_move_the_count(factor):
+    """A row that is far from all others: the count of usual rows stays within 5 % of its target (3,000 of them)."""
+    noise = np.random.default_rng(3)
+    rows, others = noise.standard_normal((2, 3000, 16), dtype=np.float32)
+    rows[7] *= factor
+    coder = SparseCoder(32, n_active=4, max_steps=150, random_state=0, verbose=False).fit(rows)
+    assert coder.transform(others).nnz / len(others) == pytest.approx(4, rel=0.05)

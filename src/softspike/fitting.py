@@ -215,14 +215,14 @@ def balancing_weights(aside: Tensor, population: Tensor) -> Tensor:
 
     Both are given by the energies ‖x‖²/D of their rows. The count of a row depends mostly on its energy, so this takes
     most of the sampling noise out of a mean count: w = F(FᵀF)⁻¹f̄ with F the features of the rows aside and f̄ the
-    population's mean feature (a regression estimator).
+    population's mean feature (a regression estimator). No energy counts as more than four times the largest of the
+    rows aside: a single outlier would be made up for by weights of both signs.
     """
 
     def features(energy: Tensor) -> Tensor:
         return torch.stack([torch.ones_like(energy), energy, energy.sqrt(), torch.log(energy + 1e-2)], dim=-1)
 
-    own = features(aside)
-    return torch.linalg.pinv(own).T @ features(population).mean(0)
+    return torch.linalg.pinv(features(aside)).T @ features(population.clamp_max(4 * aside.max())).mean(0)
 
 
 def _energies(rows: Rows) -> Tensor:

@@ -33,8 +33,8 @@ def check_parameters(parameters: Mapping[str, Any], n_components: int, n_feature
     if parameters["n_active"] is None:
         _require("sparsity", parameters["sparsity"], Real, lambda v: 0 < v < 1, "a share strictly between 0 and 1")
     else:
-        needed = f"a count above 0 and at most n_components = {n_components}"
-        _require("n_active", parameters["n_active"], Real, lambda v: 0 < v <= n_components, needed)
+        needed = f"a count above 0 and below n_components = {n_components}"
+        _require("n_active", parameters["n_active"], Real, lambda v: 0 < v < n_components, needed)
     if parameters["learning_rate"] is not None:
         _require(
             "learning_rate", parameters["learning_rate"], Real, lambda v: 0 < v <= _LARGEST,
