@@ -7,8 +7,7 @@ encoder, and with the linear and the unrolled one; and with Gamma levels. All va
 that what else the machine does hits each. All J are differentiated in two ways: by a bare loop of torch's layers,
 autograd and SGD, and by `BestOfPlain` in our own loop, with our encoder and optimiser. Two columns say what would be
 possible, both over the bare loop: "at best" is a step by autograd with one sample in place of the winner of J, and
-"bound" is nothing but the products with all weights, forwards and backwards, and their descent, which every step must
-do. Memory is what training adds to a process that has loaded everything. In bfloat16 all but the bare loop multiply in
+"products" is nothing but ours with all weights, forwards and backwards, and their descent, which every step must do. Memory is what training adds to a process that has loaded everything. In bfloat16 all but the bare loop multiply in
 bfloat16; "our loop" is then the comparison at equal precision.
 """
 
@@ -128,7 +127,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     rows: list[dict[str, Any]] = []
-    print("| model | J | precision | times faster | range | our loop | CPU | at best | bound | MB | MB, all J |")
+    print("| model | J | precision | times faster | range | our loop | CPU | at best | products | MB | MB, all J |")
     print("| --- |" + " ---: |" * 10)
     for model, n_samples, precision in cases(options):
         named = precision_named(precision, torch.device("cpu"))
