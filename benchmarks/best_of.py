@@ -4,11 +4,12 @@
 
 The paper's model: batches of 100, D = d = 256, thresholded Laplacian once it is warm, published recipe; with its MLP
 encoder, and with the linear and the unrolled one; and with Gamma levels. All variants take turns in one process, so
-that what else the machine does hits each. All J are differentiated in two ways: by a bare loop of torch's layers,
-autograd and SGD, and by `BestOfPlain` in our own loop, with our encoder and optimiser. Two columns say what would be
-possible, both over the bare loop: "at best" is a step by autograd with one sample in place of the winner of J, and
-"products" is nothing but ours with all weights, forwards and backwards, and their descent, which every step must do. Memory is what training adds to a process that has loaded everything. In bfloat16 all but the bare loop multiply in
-bfloat16; "our loop" is then the comparison at equal precision.
+that what else the machine does hits each. All J are differentiated by `BestOfPlain` in two ways: "bare" with torch's
+layers and SGD, "our loop" with our encoder and optimiser. Two columns say what would be possible, both over the bare
+way: "at best" is a step by autograd with one sample in place of the winner of J, and "products" is nothing but ours
+with all weights, forwards and backwards, and their descent, which every step must do. Memory is what training adds to a
+process that has loaded everything. In bfloat16 all but the bare way multiply in bfloat16; "our loop" is then the
+comparison at equal precision.
 """
 
 import argparse
