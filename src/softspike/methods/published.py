@@ -74,6 +74,11 @@ class Study:
     dictionary_rate: float = 0.5  # on ½·SSE/B
 
     @property
+    def noise_variance(self) -> float:
+        """The weight β of the KL beside a mean squared error over D features is 2v/D for noise of variance v."""
+        return self.beta * self.n_features / 2
+
+    @property
     def pace(self) -> float:
         """This study's length in published ones."""
         return self.n_steps / 240_000
@@ -92,7 +97,7 @@ def published_recipe(study: Study) -> Recipe:
     """One joint step, two groups: Nesterov momentum for inference, plain SGD for the dictionary.
 
     The published dictionary step has the rate 0.5 on ½·SSE/B + κ‖A‖². That is D/2 times our loss as A sees it, so
-    the rate here is 0.5·D/2. It falls by 1 % in each of 300 epochs.
+    the rate here is D/2 times as large. It falls by 1 % in each of 300 epochs.
     """
     rate = study.dictionary_rate * study.n_features / 2
     groups = {

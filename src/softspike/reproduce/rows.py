@@ -49,7 +49,7 @@ class Measured:
     def by_seed(self, path: str) -> dict[int, float]:
         """The number of each good seed."""
         pairs = zip(self.seeds, self.records, strict=True)
-        found = {seed: figure_at(record["figures"], path) for seed, record in pairs if record in self.good}
+        found = {seed: figure_at(r["figures"], path) for seed, r in pairs if not r["training"]["diverged"]}
         return {seed: float(value) for seed, value in found.items() if value is not None}
 
     def mean(self, path: str) -> float | None:

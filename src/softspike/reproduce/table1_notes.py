@@ -30,10 +30,9 @@ def right_notes(rows: Sequence[Measured], setting: Setting) -> list[str]:
 
 
 def _variance(setting: Setting) -> str:
-    """The weight β of the KL beside a mean squared error over D pixels is 2v/D for a Gaussian noise of variance v."""
-    beta, n_features = setting.study.beta, setting.study.n_features
-    variance = f"v = βD/2 = {beta * n_features / 2:g}"
-    return f",\nwith the noise variance {variance} that β = {beta:g} and D = {n_features} imply"
+    study = setting.study
+    variance = f"v = βD/2 = {study.noise_variance:g}"
+    return f",\nwith the noise variance {variance} that β = {study.beta:g} and D = {study.n_features} imply"
 
 
 def _silent(rows: Sequence[Measured], setting: Setting) -> str:
@@ -41,8 +40,8 @@ def _silent(rows: Sequence[Measured], setting: Setting) -> str:
     found = next((loss for row in rows if (loss := row.mean("loss.zero")) is not None), None)
     if found is None:
         return ""
-    variance, n_features = setting.study.beta * setting.study.n_features / 2, setting.study.n_features
-    bound = -found / variance - n_features / 2 * math.log(2 * math.pi * variance)
+    v, n_features = setting.study.noise_variance, setting.study.n_features
+    bound = -found / v - n_features / 2 * math.log(2 * math.pi * v)
     return f"A model that codes nothing has a bound of {short(bound, 4)}: z = 0 for certain, by posterior and prior."
 
 
