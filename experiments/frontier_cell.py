@@ -40,12 +40,14 @@ class Cell:
     batch: int
     learning_rate: float | None = None
     encoder_steps: int = 5
+    rounds: int = 20  # of correction
+    asked: float = 1.0  # of the count, what our method is asked for: counts of unseen patches scatter about it
     n_train: int = 80_000
     n_valid: int = 16_000
 
     @property
     def name(self) -> str:
-        depth = f"-k{self.encoder_steps}" if self.method == OURS else ""
+        depth = f"-k{self.encoder_steps}-r{self.rounds}" if self.method == OURS else ""
         rate = f"-lr{self.learning_rate:g}" if self.learning_rate else ""
         data = "photographs" if self.data == "photographs" else "olshausen"
         where = f"{data}-d{self.components}-{self.method}{depth}-a{self.active:g}"
@@ -91,8 +93,9 @@ def _device(name: str) -> str:
 def _fit(cell: Cell, train: Tensor, device: str, compiled: bool) -> SparseCoder:
     method: Callable[[Plan], Built] = method_named(cell.method)
     estimator = SparseCoder(
-        cell.components, n_active=cell.active, method=_compiled(method) if compiled else method, max_steps=cell.steps,
-        batch_size=cell.batch, learning_rate=cell.learning_rate, encoder_steps=cell.encoder_steps,
+        cell.components, n_active=cell.active * (cell.asked if cell.method == OURS else 1),
+        method=_compiled(method) if compiled else method, max_steps=cell.steps, batch_size=cell.batch,
+        learning_rate=cell.learning_rate, encoder_steps=cell.encoder_steps, correction_rounds=cell.rounds,
         random_state=cell.seed, device=device, verbose=False,
     )  # fmt: skip
     return estimator.fit_rows(TensorRows(train), observers=[_EagerAtEnd()] if compiled else ())

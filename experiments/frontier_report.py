@@ -16,8 +16,8 @@ Results = list[dict[str, Any]]
 Setting = tuple[str, float, tuple]
 _LABELS = {OURS: "softspike", "batchtopk": "BatchTopK", "jumprelu": "JumpReLU", "topk": "TopK"}
 _RIVALS = {
-    "omp_tolerance": "OMP, one tolerance", "omp_fixed": "OMP, fixed count", "fista": "FISTA",
-    "fista_refit": "FISTA, refitted",
+    "omp_tolerance": "OMP, one tolerance", "omp_gain": "OMP, one gain", "omp_fixed": "OMP, fixed count",
+    "fista": "FISTA", "fista_refit": "FISTA, refitted",
 }  # fmt: skip
 _COLOURS = {OURS: "#0b5fa5", "batchtopk": "#d1702a", "jumprelu": "#3d8f5f", "topk": "#9a57a3"}
 
@@ -27,8 +27,9 @@ _NOTE = """\
 
 Explained variance (EV) of deterministic codes on unseen patches, and of solvers on the *same row's* dictionary at the
 same mean count. Solvers ran on the first patches only (their number is in frontier.json); their EV is shifted by what
-the row's own code scores on all patches and on those. "rounds" of correction are as many as unrolled steps. "rate" is a
-learning rate tried besides the method's own; the figures show the rounds and the rate that explain most of these very
+the row's own code scores on all patches and on those. OMP stops at one tolerance of ‖r‖² for all patches, at one gain
+of the next atom, or at one count. "trained" is steps × batch; "depth" unrolled steps + rounds of correction; "rate" a
+learning rate tried besides the method's own; the figures show the row that explains most of these very
 patches. "uncorrected" is the code before its support is corrected. "worst" is the largest ‖x − x̂‖²/‖x‖² of a patch,
 "dead" the share of components never active on the whole training set, "±" half the range over seeds."""
 
@@ -68,7 +69,7 @@ def _settings(group: Results) -> dict[Setting, Results]:
     found: dict[Setting, Results] = defaultdict(list)
     for result in group:
         cell = result["cell"]
-        rest = (cell["learning_rate"], cell["steps"], cell["batch"], cell["encoder_steps"])
+        rest = (cell["learning_rate"], cell["steps"], cell["batch"], cell["encoder_steps"], cell.get("rounds"))
         found[cell["method"], cell["active"], rest].append(result)
     return dict(found)
 
@@ -87,16 +88,17 @@ def _mean(results: Iterable[Mapping[str, Any]], name: str) -> float:
 
 def _rival(results: Results, name: str) -> float:
     """Moved by what the code itself scores on all patches and on the solvers': as if solved on all. NaN if unsolved."""
-    gaps = [r["rivals"][name] - r["rivals"]["own"] + r["explained_variance"] for r in results if r["rivals"]]
+    solved = [r for r in results if name in r["rivals"]]
+    gaps = [r["rivals"][name] - r["rivals"]["own"] + r["explained_variance"] for r in solved]
     return mean(gaps) if gaps else float("nan")
 
 
 def _table(settings: dict[Setting, Results]) -> str:
-    head = ["method", "rounds", "rate", "asked", "active", "EV", "EV, uncorrected", *_RIVALS.values()]
+    head = ["method", "trained", "depth", "rate", "asked", "active", "EV", "EV, uncorrected", *_RIVALS.values()]
     head += ["dead %", "worst", "seeds"]
     lines = [head, ["---"] + ["---:"] * (len(head) - 1)]
     order = list(_LABELS)
-    for key in sorted(settings, key=lambda key: (order.index(key[0]), key[2][3], key[2][0] or 0, key[1])):
+    for key in sorted(settings, key=lambda key: (order.index(key[0]), key[2][1:4], key[2][0] or 0, key[1])):
         lines.append(_row(key, settings[key]))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -105,9 +107,9 @@ def _row(key: Setting, results: Results) -> list[str]:
     method, count, rest = key
     scores = [r["explained_variance"] for r in results]
     spread = f" ± {(max(scores) - min(scores)) / 2:.4f}" if len(scores) > 1 else ""
-    plain = mean(_uncorrected(r) for r in results)
+    plain, depth = mean(_uncorrected(r) for r in results), f"{rest[3]} + {rest[4]}" if method == OURS else "–"
     return [
-        _LABELS[method], f"{rest[3]}" if method == OURS else "–", f"{rest[0] or 'own'}", f"{count:g}",
+        _LABELS[method], f"{rest[1]}×{rest[2]}", depth, f"{rest[0] or 'own'}", f"{count:g}",
         f"{_mean(results, 'active'):.2f}", _number(mean(scores)) + spread, _number(plain),
         *(_number(_rival(results, name)) for name in _RIVALS),
         f"{100 * _mean(results, 'dead'):.1f}", f"{max(r['worst_patch'] for r in results):.2f}", str(len(results)),
@@ -144,7 +146,7 @@ def _figure(settings: dict[Setting, Results], title: str, path: Path) -> Path:
         points = [(_mean(r, "active"), _mean(r, "explained_variance")) for r in _best(settings, method)]
         if points:
             axes.plot(*zip(*points, strict=True), "o-", color=_COLOURS[method], label=label, zorder=3)
-    for style, (name, label) in zip(("--", ":", "-.", (0, (1, 3))), _RIVALS.items(), strict=True):
+    for style, (name, label) in zip(("--", (0, (5, 1)), ":", "-.", (0, (1, 3))), _RIVALS.items(), strict=True):
         points = [(_mean(r, "active"), _rival(r, name)) for r in _best(settings, OURS)]
         if points:
             axes.plot(*zip(*points, strict=True), linestyle=style, color="0.35", label=f"{label} (softspike's atoms)")

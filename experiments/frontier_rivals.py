@@ -5,7 +5,7 @@ from typing import Any
 from torch import Tensor
 
 from softspike.metric import active_count, explained_variance
-from softspike.solver import lasso, omp, omp_at_mean_count, refit_on_support
+from softspike.solver import lasso, omp, omp_at_mean_count, omp_by_gain, refit_on_support
 
 __all__ = ["rivals"]
 
@@ -17,6 +17,7 @@ def rivals(x: Tensor, atoms: Tensor, codes: Tensor) -> dict[str, Any]:
     found = {
         "own": codes,
         "omp_tolerance": omp_at_mean_count(x, atoms, active),
+        "omp_gain": omp_by_gain(x, atoms, active),
         "omp_fixed": omp(x, atoms, n_active=max(round(active), 1)),
         "fista": lasso,
         "fista_refit": refit_on_support(x, atoms, lasso, n_steps=30),

@@ -5,7 +5,9 @@
 The proximal map of the model's own penalty (λ²/2η)·‖z‖₀ at rate η is the hard threshold at λ, so a step is
 z ← H_λ(z + ηAᵀ(x − Az)), shortened where it would raise the error; afterwards one step of least squares on the support,
 as for every code. λ is the level of the deterministic code, η the last rate that the encoder has learned. A round of
-correction adds, refits, drops and refits, as `SupportCorrection` does, here at the mean count of the amortised code.
+correction adds, refits, drops and refits, as `SupportCorrection` does, here at the mean count of the amortised code;
+cold, it starts from a threshold on Aᵀx that leaves that count, or from nothing. Its levels are set for each start, on
+the very patches that are coded, so that all rows of one table have one count.
 """
 
 import argparse
@@ -18,9 +20,10 @@ from torch import Tensor
 from softspike import SparseCoder
 from softspike.data import olshausen_patches, synthetic
 from softspike.metric import active_count, explained_variance
-from softspike.solver import SupportCorrection, omp_at_mean_count, refit_on_support
+from softspike.solver import SupportCorrection, omp_at_mean_count, omp_by_gain, refit_on_support
+from softspike.threshold import level_for_count
 
-STEPS, ROUNDS = (1, 2, 5, 10, 20), (1, 2, 5, 10, 20)
+STEPS, ROUNDS = (1, 2, 5, 10, 20), (1, 2, 5, 10, 20, 30)
 
 
 def proximal_steps(x: Tensor, atoms: Tensor, z: Tensor, rate: float, level: float, k: int, positive: bool) -> Tensor:
@@ -56,12 +59,22 @@ def compare(coder: SparseCoder, data: Tensor) -> dict[str, list[float]]:
             steps = proximal_steps(x, atoms, z, rate, level, k, coder.positive)
             table[f"{name}, {k} steps, 1 refit"] = row(refit_on_support(x, atoms, steps))
     for n in ROUNDS:
-        correction = SupportCorrection(n, coder.positive)
-        correction.calibrate(x, atoms, start, active_count(start))
-        table[f"amortised, {n} rounds of correction"] = row(correction(x, atoms, start).code)
+        for name, z in starts(x, atoms, start, coder.positive).items():
+            correction = SupportCorrection(n, coder.positive)
+            correction.calibrate(x, atoms, z, active_count(start))
+            table[f"{name}, {n} rounds of correction"] = row(correction(x, atoms, z).code)
     if not coder.positive:
         table["OMP, one tolerance"] = row(omp_at_mean_count(x, atoms, active_count(start)))
+        table["OMP, one gain"] = row(omp_by_gain(x, atoms, active_count(start)))
     return table
+
+
+def starts(x: Tensor, atoms: Tensor, amortised: Tensor, positive: bool) -> dict[str, Tensor]:
+    """Where a correction may begin: the encoder's code, the largest of Aᵀx, nothing."""
+    match = x @ atoms
+    size = match if positive else match.abs()
+    largest = match * (size > level_for_count(size, active_count(amortised)))
+    return {"amortised": amortised, "thresholded Aᵀx": largest, "nothing": torch.zeros_like(amortised)}
 
 
 def main() -> None:
@@ -73,7 +86,7 @@ def main() -> None:
     patches = olshausen_patches(options.images, n_train=20_000, n_valid=4000)
     known = synthetic(8192 + 2048, 32, 64, 3, seed=0)
     cases = {
-        "olshausen": (SparseCoder(256, n_active=26), patches.train, patches.valid),
+        **{f"olshausen, {n}": (SparseCoder(256, n_active=n), patches.train, patches.valid) for n in (6, 26, 50)},
         "synthetic": (SparseCoder(64, n_active=3, positive=True), known.x[:8192], known.x[8192:]),
     }
     result = {}

@@ -48,8 +48,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
     beta : weight of the divergence against the mean squared error, for the methods that sample; None is 0.01.
     max_steps, batch_size, learning_rate : the training schedule; a rate of None is the method's own.
     positive : codes ≥ 0, of data that is scaled but not centred: sums of parts start from 0, not from the mean.
-    encoder_steps : depth of the unrolled encoder, and the rounds in which a code's support is corrected;
-        more steps code better and cost more.
+    encoder_steps : depth of the unrolled encoder; more steps cost training time.
+    correction_rounds : rounds in which the support that the encoder finds is corrected, 0 for none; more code better,
+        and take longer. Both are for the default method.
     n_init : starts, from `random_state` on; they train together on the same rows, in float32, and `fit` keeps the one
         that rebuilds held-out rows best. Without checkpoints.
     constant_features : 'error' refuses columns without variance, 'keep' lets them pass.

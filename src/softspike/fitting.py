@@ -168,7 +168,7 @@ def check_size(plan: Plan, tensors: Mapping[str, Tensor]) -> None:
     """Raise ValueError where a model of this plan is larger than the tensors that are to fill it: nothing is built."""
     stored = sum(value.numel() for value in tensors.values())
     needed = plan.n_components * (plan.n_features if plan.networks is None else 1)
-    if max(needed, plan.n_features, plan.encoder_steps) > stored:
+    if max(needed, plan.n_features, plan.encoder_steps, plan.correction_rounds) > stored:
         raise ValueError(f"the configuration asks for at least {needed} numbers, the file holds {stored}")
 
 

@@ -12,6 +12,7 @@ __all__ = ["check_parameters", "plain_parameters", "seed_of"]
 
 # Beyond these a slip of the finger is likelier than a wish: far above what anyone has trained, and still computable.
 _MOST = {"max_steps": 10**12, "batch_size": 2**24, "n_samples": 2**16, "encoder_steps": 2**10, "n_init": 2**10}
+_MOST_ROUNDS = 2**10
 _MOST_COMPONENTS, _MOST_NUMBERS = 2**24, 2**32  # of a dictionary: 16 GiB in float32
 _LARGEST, _SMALLEST = 1e12, 1e-12  # of learning rates and weights: float32 holds their squares
 
@@ -30,6 +31,9 @@ def check_parameters(parameters: Mapping[str, Any], n_components: int, n_feature
     for name, most in _MOST.items():
         _require(name, parameters[name], Integral, lambda v: v >= 1, "a whole number ≥ 1")
         _require_at_most(name, parameters[name], most)
+    rounds = parameters["correction_rounds"]
+    _require("correction_rounds", rounds, Integral, lambda v: v >= 0, "a whole number ≥ 0")
+    _require_at_most("correction_rounds", rounds, _MOST_ROUNDS)
     if parameters["n_active"] is None:
         _require("sparsity", parameters["sparsity"], Real, lambda v: 0 < v < 1, "a share strictly between 0 and 1")
     else:

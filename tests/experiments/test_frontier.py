@@ -27,7 +27,7 @@ def test_a_cell_is_measured_once(method: str, tmp_path: Path) -> None:
 
 def fabricated(method: str, active: float, seed: int, rivals: bool) -> dict:
     cell = Cell("olshausen", 256, method, active, seed, 10, 8)
-    scores = dict.fromkeys(["own", "omp_tolerance", "omp_fixed", "fista", "fista_refit"], 0.5)
+    scores = dict.fromkeys(["own", "omp_tolerance", "omp_gain", "omp_fixed", "fista", "fista_refit"], 0.5)
     return {
         "cell": {**cell.__dict__}, "seconds": 1.0, "explained_variance": 0.5 + 0.01 * seed, "active": 1.01 * active,
         "dead": 0.0, "worst_patch": 1.0, "uncorrected": 0.6 if method == "hard-gaussian" else None,
@@ -42,8 +42,9 @@ def test_report_of_finished_cells(tmp_path: Path) -> None:
     for number, cell in enumerate(cells):
         (tmp_path / "cells" / f"{number}.json").write_text(json.dumps(cell))
     text, figure = write_report(tmp_path)
-    assert "| softspike | 5 | own | 6 | 6.06 | 0.5050 ± 0.0050 | 0.6000 | 0.5050 |" in text.read_text()
-    assert "| 10 | 10.100 | +1.0 % |" in text.read_text()
+    content = text.read_text()
+    assert "| softspike | 10×8 | 5 + 20 | own | 6 | 6.06 | 0.5050 ± 0.0050 | 0.6000 | 0.5050 | 0.5050 |" in content
+    assert "| 10 | 10.100 | +1.0 % |" in content
     assert figure.stat().st_size < 200_000
     # The merged file alone is enough to draw again.
     before = text.read_text()

@@ -8,7 +8,7 @@ import torch
 from sklearn.linear_model import orthogonal_mp
 from torch import Tensor
 
-from softspike.solver import omp, omp_at_mean_count, pursuit
+from softspike.solver import omp, omp_at_mean_count, omp_by_gain, pursuit
 
 SHAPES = [(8, 8), (12, 20), (20, 8), (10, 200)]
 every_shape = pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -163,3 +163,18 @@ def test_plain_pursuits_in_parts_are_those_of_all_rows(monkeypatch: pytest.Monke
     monkeypatch.setattr(pursuit, "_NUMBERS", 2 * 6 * (6 + 12))
     assert torch.equal(omp(x, atoms, n_active=6, tolerance=3.0), whole)
     assert len(set((whole != 0).sum(1).tolist())) > 2
+
+
+@pytest.mark.parametrize("mean_active", [2.0, 5.0])
+def test_one_gain_for_all(mean_active: float) -> None:
+    """The mean count is met to one atom in all, every code is OMP's of its own count, no sample was refused an atom
+    that gains more than one another sample got, and more is explained than with the count fixed."""
+    x, atoms = problem(24, 40, n=300)
+    codes = omp_by_gain(x, atoms, mean_active)
+    taken, rows = counts(codes), torch.arange(300)
+    assert abs(int(taken.sum()) - mean_active * 300) <= 1
+    left = torch.stack([energy(x, atoms, omp(x, atoms, n_active=k)) for k in range(25)], 1)
+    torch.testing.assert_close(energy(x, atoms, codes), left[rows, taken])
+    lowest = (left[:, :-1] - left[:, 1:]).cummin(1).values
+    assert lowest[rows, taken - 1][taken > 0].min() >= lowest[rows, taken].max() - 1e-9
+    assert energy(x, atoms, codes).sum() < energy(x, atoms, omp(x, atoms, n_active=int(mean_active))).sum()

@@ -15,6 +15,21 @@ def test_the_mean_count_is_met(n, d, share):
     assert int((scores > level_for_count(scores, asked / n)).sum()) == asked
 
 
+@pytest.mark.parametrize("share", [0.001, 0.1, 0.45, 0.9])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_it_is_the_cut_of_all_scores_in_order(share, weighted, sparse):
+    """Of 64,000 scores, not all of which are sorted, against sorting all: the same number."""
+    random = torch.Generator().manual_seed(0)
+    scores = torch.rand(1000, 64, generator=random) * (torch.rand(1000, 64, generator=random) < (0.2 if sparse else 1))
+    weights = torch.rand(1000, generator=random, dtype=torch.float64) if weighted else torch.ones(1000).double()
+    ordered, index = scores.flatten().sort(descending=True)
+    asked = share * 64 * (1 + 1e-9)  # so that rounding does not decide
+    over = int(((weights / weights.sum()).repeat_interleave(64)[index].cumsum(0) > asked).to(torch.uint8).argmax())
+    wanted = ordered[over].lerp(ordered[over - 1], 0.5)
+    assert level_for_count(scores, asked, weights / weights.sum() if weighted else None) == wanted
+
+
 def test_weights_say_which_rows_count():
     scores = torch.tensor([[0.9, 0.8, 0.1], [0.7, 0.6, 0.5]])
     weights = torch.tensor([0.0, 1.0], dtype=torch.float64)

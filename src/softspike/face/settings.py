@@ -38,6 +38,7 @@ class Settings(BaseEstimator):
         learning_rate: float | None = None,
         positive: bool = False,
         encoder_steps: int = 5,
+        correction_rounds: int = 20,
         n_init: int = 1,
         constant_features: str = "error",
         random_state: Any = None,
@@ -59,6 +60,7 @@ class Settings(BaseEstimator):
         self.learning_rate = learning_rate
         self.positive = positive
         self.encoder_steps = encoder_steps
+        self.correction_rounds = correction_rounds
         self.n_init = n_init
         self.constant_features = constant_features
         self.random_state = random_state
@@ -96,7 +98,7 @@ class Settings(BaseEstimator):
         d = self._n_components(n_features)
         return Plan(
             n_features, d, self._target_count(d) / d, self.max_steps, self.batch_size, self.n_samples,
-            self.learning_rate, self.positive, self.encoder_steps,
+            self.learning_rate, self.positive, self.encoder_steps, self.correction_rounds,
             beta=1e-2 if self.beta is None else self.beta, networks=self._networks(),
         )  # fmt: skip
 

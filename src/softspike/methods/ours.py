@@ -32,7 +32,7 @@ def hard_gaussian(plan: Plan) -> Built:
         threshold=Threshold(PositiveHard if plan.positive else Hard, level),
         generator=generator,
         objective=Expected(),
-        correction=SupportCorrection(plan.encoder_steps, plan.positive),
+        correction=SupportCorrection(plan.correction_rounds, plan.positive),
     )
     peak = OneCycle(plan.learning_rate or 4e-3, plan.n_steps, rise=0.02, start_factor=0.01, end=0.0)
     groups = {name: GroupRecipe(peak) for name in ("inference", "generator")}

@@ -43,6 +43,7 @@ class Plan:
     learning_rate: float | None = None  # None: the method's own
     positive: bool = False
     encoder_steps: int = 5  # unrolled steps, for the method that unrolls
+    correction_rounds: int = 20  # in which its supports are corrected
     beta: float = 1e-2
     networks: Networks | None = None  # None: the method's own
     published_steps: int = 240_000  # the length of the schedule that warm-ups were published for

@@ -5,7 +5,7 @@ from softspike.solver.correction import Corrected, SupportCorrection
 from softspike.solver.fista import fista
 from softspike.solver.gap import LassoResult, lasso_gap
 from softspike.solver.lasso import lasso
-from softspike.solver.omp import omp, omp_at_mean_count, omp_residuals, rows_held
+from softspike.solver.omp import omp, omp_at_mean_count, omp_by_gain, omp_residuals, rows_held
 from softspike.solver.support import refit_on_support
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "lasso_gap",
     "omp",
     "omp_at_mean_count",
+    "omp_by_gain",
     "omp_residuals",
     "refit_on_support",
     "rows_held",

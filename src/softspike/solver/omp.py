@@ -10,7 +10,7 @@ from softspike.solver.omp_plain import Pursuit
 from softspike.solver.pursuit import pursue
 from softspike.solver.scale import unit_and_norm
 
-__all__ = ["omp", "omp_at_mean_count", "omp_residuals", "rows_held"]
+__all__ = ["omp", "omp_at_mean_count", "omp_by_gain", "omp_residuals", "rows_held"]
 
 
 @torch.no_grad()
@@ -56,6 +56,18 @@ def omp_at_mean_count(x: Tensor, atoms: Tensor, mean_active: float) -> Tensor:
     unit, norms = unit_and_norm(atoms, dim=0)
     energies = _pursue_to_mean_count(x, unit, mean_active).energies
     taken = (energies > _energy_of_rank(energies, int(mean_active * len(x)))).sum(-1)
+    return _codes(pursue(x, unit, taken, 0.0), norms)
+
+
+@torch.no_grad()
+def omp_by_gain(x: Tensor, atoms: Tensor, mean_active: float) -> Tensor:
+    """OMP where a sample stops before the first atom that lowers its ‖r‖² by no more than a level, one for all, set so
+    that the mean count is `mean_active`: atoms go where they explain most. At most 3·mean_active + 8 for a sample."""
+    check_given(x, atoms)
+    unit, norms = unit_and_norm(atoms, dim=0)
+    path = pursue(x, unit, _everyone(x, min(int(3 * mean_active) + 8, *atoms.shape)), 0.0)
+    gains = path.projections.double().square().cummin(-1).values
+    taken = (gains > _energy_of_rank(gains, int(mean_active * len(x)))).sum(-1)
     return _codes(pursue(x, unit, taken, 0.0), norms)
 
 
