@@ -13,7 +13,7 @@ from softspike.objective import Evidence, Objective, importance_weighted_bound
 from softspike.posterior import Posterior, SpikeSlab
 from softspike.prior import Prior
 from softspike.schedule import Time
-from softspike.simulation import Simulated, simulate
+from softspike.simulation import Simulated, simulate, true_rates
 from softspike.solver.correction import Corrected, SupportCorrection
 from softspike.threshold import (
     Hard,
@@ -175,14 +175,18 @@ class VariationalCoder(Coder):
         return self._most_alike(x, law, prior, seed).simulated
 
     def _most_alike(self, x: Tensor, law: Hard | PositiveHard, prior: SpikeSlab, seed: int = 0) -> Likeness:
-        """Codes as often active as those of x, each component in proportion to its γ, in noise of the median variance
-        ‖x − Az‖²/(D − #z), with the share of unknown atoms of `most_alike`."""
+        """Codes as often active as those of x, in noise of the median variance ‖x − Az‖²/(D − #z), with the share of
+        unknown atoms of `most_alike`."""
         generator, real = self.generator, self._seen(x, law)
         assert isinstance(generator, LinearGenerator)
         variance = (real.energy / (x.shape[-1] - (real.code != 0).sum(-1)).clamp_min(1)).median()
-        rates = law.activation_probability.mean(0)
-        rates = (rates * (real.mean_count / rates.sum())).to(rates)
-        return most_alike(real, lambda share: simulate(generator, prior, rates, variance, share, seed), self._seen)
+        activity = law.activation_probability.mean(0)
+
+        def make(share: float, wrong: float) -> Simulated:
+            rates = true_rates(activity, wrong, real.mean_count)
+            return simulate(generator, prior, rates, variance, share, seed)
+
+        return most_alike(real, make, self._seen)
 
     def _seen(self, x: Tensor, law: Distribution | None = None) -> Seen:
         law = self.trained_law(x) if law is None else law

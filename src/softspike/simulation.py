@@ -8,7 +8,7 @@ from torch import Generator, Tensor
 from softspike.generator import LinearGenerator
 from softspike.posterior import SpikeSlab, draw
 
-__all__ = ["Simulated", "simulate"]
+__all__ = ["Simulated", "simulate", "true_rates"]
 
 _MOST_ROWS, _MOST_NUMBERS = 2048, 2**24
 
@@ -41,6 +41,16 @@ def simulate(
     clean = generator(truth) + others @ _mixtures(atoms, seed).T
     noise = torch.randn(clean.shape, generator=random, dtype=clean.dtype, device=clean.device)
     return Simulated(clean + variance.sqrt() * noise, truth)
+
+
+def true_rates(activity: Tensor, wrong: float, mean_count: Tensor) -> Tensor:
+    """πᵢ ∝ max(ρᵢ − s, ρᵢ/10) with Σπᵢ = mean_count: how often each component is to be active in the simulated truth.
+
+    ρᵢ is how often it is active in codes of real data, s how often a component is so by mistake: one that is hardly
+    more active than that is hardly ever active in truth.
+    """
+    rates = torch.maximum(activity - wrong, activity / 10)
+    return rates * (mean_count / rates.sum()).to(rates)
 
 
 def _mixtures(atoms: Tensor, seed: int) -> Tensor:
