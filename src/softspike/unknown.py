@@ -17,8 +17,8 @@ _LEAST, _MOST, _HALVINGS = 1 / 1024, 4.0, 7
 _EQUAL = 0.02  # counts that differ by less: the share is then known to within a seventh or so of itself
 
 
-# Atoms that were learned only nearly are not among the unknown ones, and cost as much: so a third more of these.
-_NEARLY = 4 / 3
+# Atoms that were learned only nearly are not among the unknown ones, and cost as much: so a quarter more of these.
+_NEARLY = 5 / 4
 
 
 class Seen(NamedTuple):
@@ -50,7 +50,7 @@ def most_alike(real: Seen, simulate: Callable[[float, float], Simulated], look: 
     often a component that was missed. No u need give both exactly; this one is equally far from both. Found by
     bisection of log u between 1/1024 and 4, which ends where the two sides are within 2 % of each other. `simulate`
     also gets the share of entries that were active in the codes of the last simulation and not in its truth. The
-    simulation that is returned has a third more unknown atoms than that.
+    simulation that is returned has a quarter more unknown atoms than that.
     """
     low, high, wrong = _LEAST, _MOST, 0.0
     for _ in range(_HALVINGS):
