@@ -51,7 +51,7 @@ def plot_atoms(cells: dict[str, list[dict[str, Any]]], path: Path) -> None:
     axes[0, 0].set_ylabel("true atoms")
     first = next(iter(shown.values()))
     n, of = len(first["cosines"]["percent"]), first["cosines"]["sources"]
-    which = "all" if n == of else f"{n} of {of}, at even distances,"
+    which = "all," if n == of else f"{n} of {of}, at even distances,"
     figure.suptitle(f"|cosine| of true atoms ({which} most active first) and their partners; one seed", fontsize=10)
     figure.colorbar(image, ax=axes[0].tolist(), shrink=0.7)
     figure.savefig(path, dpi=130)
