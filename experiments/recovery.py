@@ -7,7 +7,7 @@
 (wide) 256 in 64, 6 active; (c) 1,024 in 128 with power-law activity and correlated pairs, 10 active on average.
 On the support codes are |N(0, 1)|, so every method is asked for non-negative codes. Nothing is tuned per seed or per
 method: n_active is the true mean count, the rest as in `PROBLEMS`. A finished cell is kept as JSON in FOLDER/cells and
-not run again; the time each part of it took stands in it.
+not run again; the time each part of it took stands in it. The environment's OMP_NUM_THREADS is kept, where it is set.
 """
 
 import argparse
@@ -17,12 +17,12 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
 import torch
 
 from experiments.recovery_cell import OURS, PROBLEMS, Cell, complete
+from experiments.recovery_summary import summarise
 from softspike.fitting import pick_device
 
 METHODS = ("fista", OURS, "topk", "batchtopk", "jumprelu")  # the slowest first, so that workers end together
@@ -32,7 +32,7 @@ class _Job(NamedTuple):
     cell: Cell
     folder: Path
     device: str
-    n_threads: int
+    n_threads: int | None  # None: as the environment says
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -45,8 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     folder = options.out / "cells"
     folder.mkdir(parents=True, exist_ok=True)
     began = time.perf_counter()
-    n_threads = max((os.cpu_count() or 1) // options.workers, 1)
-    for line in _run([_Job(c, folder, str(pick_device(options.device)), n_threads) for c in cells], options.workers):
+    device, n_threads = str(pick_device(options.device)), threads_of(options.workers)
+    for line in _run([_Job(c, folder, device, n_threads) for c in cells], options.workers):
         print(line, flush=True)
     print(f"{time.perf_counter() - began:.0f} s in all")
     found = {m: [complete(c, folder, options.device) for c in cells if c.method == m] for m in options.methods}
@@ -56,9 +56,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     target = options.out / f"recovery_{cells[0].setting}.json"
     target.write_text(json.dumps({**page, "methods": summarise(found)}, indent=1))
     if options.plot:
-        from experiments.recovery_plot import plot
+        from experiments.recovery_plot import plot, plot_atoms
 
         plot(found, problem.known, target.with_suffix(".png"))
+        plot_atoms(found, target.with_name(f"{target.stem}-atoms.png"))
+
+
+def threads_of(workers: int) -> int | None:
+    """An equal part of all cores for each worker; None, which changes nothing, where OMP_NUM_THREADS says it."""
+    return None if os.environ.get("OMP_NUM_THREADS") else max((os.cpu_count() or 1) // workers, 1)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -75,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--device", default="auto")
     add("--workers", type=int, default=1, help="processes, each with its own cells")
     add("--out", type=Path, required=True)
-    add("--plot", action="store_true", help="also write the reliability diagram")
+    add("--plot", action="store_true", help="also draw the reliability diagram and the atoms")
     return parser
 
 
@@ -88,23 +94,10 @@ def _run(jobs: list[_Job], workers: int) -> Iterator[str]:
 
 
 def _work(job: _Job) -> str:
-    torch.set_num_threads(job.n_threads)
+    if job.n_threads is not None:
+        torch.set_num_threads(job.n_threads)
     result = complete(job.cell, job.folder, job.device)
     return f"{job.cell.name}: " + ", ".join(f"{k} {v:.4g}" for k, v in result.items() if isinstance(v, float | int))
-
-
-def summarise(cells: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
-    """Mean and standard deviation over seeds of every figure, by method."""
-    table: dict[str, Any] = {}
-    for method, rows in cells.items():
-        names = [name for name, value in rows[0].items() if isinstance(value, float | int)]
-        values = {name: [row[name] for row in rows] for name in names}
-        table[method] = {name: [float(np.mean(v)), float(np.std(v))] for name, v in values.items()}
-        table[method] |= {f"{name}_by_seed": values[name] for name in _BY_SEED if name in values}
-    return table
-
-
-_BY_SEED = ("correlation", "ece", "coverage_active")
 
 
 if __name__ == "__main__":

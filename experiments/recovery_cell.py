@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from experiments.recovery_atoms import matched_cosines
 from softspike import SparseCoder
 from softspike.data import SparseSample, TensorRows, power_law_synthetic, synthetic
 from softspike.metric import explained_variance
@@ -106,7 +107,9 @@ def measure(coder: SparseCoder, test: np.ndarray, truth: Tensor, dictionary: Ten
     codes = torch.from_numpy(sparse.toarray())
     similarity = absolute_correlation(codes, truth)
     pairs = match(similarity)
-    atoms = dictionary_recovery(torch.from_numpy(coder.components_.T), dictionary)
+    learned = torch.from_numpy(coder.components_.T)
+    atoms = dictionary_recovery(learned, dictionary)
+    cosines = matched_cosines(learned, dictionary, (truth != 0).double().mean(0))
     support = support_scores(codes, truth, pairs)
     probability = torch.from_numpy(coder.activation_probability(test))[:, pairs.found]
     happened = (truth != 0)[:, pairs.truth]
@@ -122,6 +125,7 @@ def measure(coder: SparseCoder, test: np.ndarray, truth: Tensor, dictionary: Ten
         "dead": int((codes == 0).all(0).sum()),
         "atoms_cosine": atoms.cosine,
         "atoms_share": atoms.share,
+        "cosines": {"sources": truth.shape[1], "percent": cosines.mul(100).round().int().tolist()},
         "precision": support.precision,
         "recall": support.recall,
         "f1": support.f1,

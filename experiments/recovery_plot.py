@@ -1,4 +1,4 @@
-"""The picture of a recovery experiment: reliability of the probabilities beside what was recovered."""
+"""The pictures of a recovery experiment: reliability beside what was recovered, and the recovered atoms."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,9 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 
-__all__ = ["plot"]
+from experiments.recovery_summary import pooled
+
+__all__ = ["plot", "plot_atoms"]
 
 _BARS = {"correlation": "latents", "atoms_share": "atoms > .9", "f1": "support F1", "explained_variance": "EV"}
 
@@ -17,7 +19,7 @@ def plot(cells: dict[str, list[dict[str, Any]]], known: str, path: Path) -> None
     left.plot([0, 1], [0, 1], color="0.7", lw=1)
     for number, (method, rows) in enumerate(cells.items()):
         colour = f"C{number}"
-        forecast, observed = _pooled([row["reliability"] for row in rows])
+        forecast, observed, _ = pooled([row["reliability"] for row in rows])
         ece = np.mean([row["ece"] for row in rows])
         left.plot(forecast, observed, "o-", ms=4, color=colour, label=f"{method} (ECE {ece:.4f})")
         for place, name in enumerate(_BARS):
@@ -32,11 +34,25 @@ def plot(cells: dict[str, list[dict[str, Any]]], known: str, path: Path) -> None
     plt.close(figure)
 
 
-def _pooled(diagrams: list[list[list[float | None]]]) -> tuple[np.ndarray, np.ndarray]:
-    """Bins of several seeds merged by their counts; empty ones left out."""
-    stacked = np.array(diagrams, dtype=float)  # (seeds, forecast | observed | count, bins), NaN where empty
-    count = stacked[:, 2]
-    total = count.sum(0)
-    forecast, observed = ((np.nan_to_num(stacked[:, i]) * count).sum(0) for i in (0, 1))
-    some = total > 0
-    return forecast[some] / total[some], observed[some] / total[some]
+def plot_atoms(cells: dict[str, list[dict[str, Any]]], path: Path) -> None:
+    """One panel for each method, of its first seed; cells that were measured before cosines were kept have none."""
+    shown = {method: rows[0] for method, rows in cells.items() if "cosines" in rows[0]}
+    if not shown:
+        return
+    figure, axes = plt.subplots(
+        1, len(shown), figsize=(3 * len(shown) + 0.8, 3.9), squeeze=False, constrained_layout=True
+    )
+    for axis, (method, row) in zip(axes[0], shown.items(), strict=True):
+        image = axis.imshow(
+            np.array(row["cosines"]["percent"]) / 100, cmap="magma", vmin=0, vmax=1, interpolation="nearest"
+        )
+        axis.set(title=f"{method}: {row['atoms_share']:.0%} of atoms", xlabel="learned atoms", xticks=[], yticks=[])
+        axis.title.set_fontsize(10)
+    axes[0, 0].set_ylabel("true atoms")
+    first = next(iter(shown.values()))
+    n, of = len(first["cosines"]["percent"]), first["cosines"]["sources"]
+    which = "all," if n == of else f"{n} of {of}, at even distances,"
+    figure.suptitle(f"|cosine| of true atoms ({which} most active first) and their partners; one seed", fontsize=10)
+    figure.colorbar(image, ax=axes[0].tolist(), shrink=0.7)
+    figure.savefig(path, dpi=130)
+    plt.close(figure)

@@ -23,6 +23,7 @@ ARROW = [
     ["generator"],
     ["objective"],
     ["coder", "simulation", "calibration"],
+    ["unknown"],
     ["solver"],
     ["model"],
     ["autoencoder"],

@@ -39,25 +39,25 @@ class Calibration(nn.Module):
 
     def forward(self, law: ThresholdedLaw, energy: Tensor) -> Reweighted:
         """The calibrated law; energy (B,)."""
-        wide = self._widened(law, energy)
+        wide = _widened(law, energy / self.typical)
         return Reweighted(wide, self._chance(_margin(wide)), validate_args=False)
 
     @torch.no_grad()
     def fit(self, typical: Tensor, law: ThresholdedLaw, energy: Tensor, code: Tensor, truth: Tensor) -> None:
         """Set g and the widening from the laws (n, d), energies (n,) and codes of simulated data whose codes are
-        `truth`; `typical` is the median energy of real data. Without any active entry nothing is done."""
-        if not (bool((code != 0).any()) and bool((truth != 0).any())):
+        `truth`; `typical` is the median energy of real data. Entries with a margin t that is not finite, as of a row
+        that has overflowed, teach nothing and are left out. Without any active entry nothing is done."""
+        typical = typical.clamp_min(torch.finfo(typical.dtype).tiny)
+        margin = _margin(_widened(law, energy / typical))
+        known = margin.isfinite()
+        if not (bool((known & (code != 0)).any()) and bool((known & (truth != 0)).any())):
             return
-        self.typical.copy_(typical.clamp_min(torch.finfo(typical.dtype).tiny))
-        knots, chances = _increasing(_margin(self._widened(law, energy)), truth != 0)
+        self.typical.copy_(typical)
+        knots, chances = _increasing(margin[known], truth[known] != 0)
         self.knots.copy_(knots)
         self.chances.copy_(chances)
-        self.widening.copy_(_factor(code, self(law, energy).variance.sqrt(), truth))
-
-    def _widened(self, law: ThresholdedLaw, energy: Tensor) -> ThresholdedLaw:
-        width = ((1 + energy / self.typical) / 2).sqrt()[:, None]
-        base = type(law.base)(law.base.loc, law.base.scale * width, validate_args=False)
-        return type(law)(base, law.level, validate_args=False)
+        spread = self(law, energy).variance.sqrt()
+        self.widening.copy_(_factor(code[known], spread[known], truth[known]))
 
     def _chance(self, margin: Tensor) -> Tensor:
         """g(t): between the knots a line, beyond them what it is at the last."""
@@ -65,6 +65,13 @@ class Calibration(nn.Module):
         low, high = self.knots[right - 1], self.knots[right]
         share = ((margin - low) / (high - low).clamp_min(1e-30)).clamp(0, 1)
         return torch.lerp(self.chances[right - 1], self.chances[right], share)
+
+
+def _widened(law: ThresholdedLaw, energy: Tensor) -> ThresholdedLaw:
+    """The law with σᵢ²·(1 + e)/2 for σᵢ²; e (B,) is the energy over the typical one."""
+    width = ((1 + energy) / 2).sqrt()[:, None]
+    base = type(law.base)(law.base.loc, law.base.scale * width, validate_args=False)
+    return type(law)(base, law.level, validate_args=False)
 
 
 def _margin(law: ThresholdedLaw) -> Tensor:
@@ -76,10 +83,10 @@ def _increasing(margin: Tensor, active: Tensor) -> tuple[Tensor, Tensor]:
     """The increasing step function of t closest to what happened, as values at 64 knots.
 
     Entries are sorted by t and cut into runs with equally many active ones, each run is one observation (mean t, share
-    active), and isotonic regression makes the shares increase.
+    active), and isotonic regression makes the shares increase. Both are (n,); every t is finite, one or more active.
     """
-    ordered, index = margin.flatten().sort()
-    happened = active.flatten()[index]
+    ordered, index = margin.sort()
+    happened = active[index]
     run = ((happened.cumsum(0) - 1).clamp_min(0) * _N_KNOTS) // happened.sum()
     size = torch.bincount(run, minlength=_N_KNOTS).double()
     place = torch.bincount(run, weights=ordered.double(), minlength=_N_KNOTS) / size

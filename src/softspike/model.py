@@ -13,7 +13,7 @@ from softspike.objective import Evidence, Objective, importance_weighted_bound
 from softspike.posterior import Posterior, SpikeSlab
 from softspike.prior import Prior
 from softspike.schedule import Time
-from softspike.simulation import Simulated, simulations
+from softspike.simulation import Simulated, simulate, true_rates
 from softspike.solver.correction import Corrected, SupportCorrection
 from softspike.threshold import (
     Hard,
@@ -25,10 +25,9 @@ from softspike.threshold import (
     level_for_count,
     nearest_level_for_count,
 )
+from softspike.unknown import Likeness, Seen, most_alike
 
 __all__ = ["VariationalCoder"]
-
-_DENSEST = 4 / 3  # how many times as many non-zeros codes of simulated data may have as codes of real data
 
 
 class VariationalCoder(Coder):
@@ -163,11 +162,9 @@ class VariationalCoder(Coder):
         return law
 
     def _calibrate_by_simulation(self, x: Tensor, law: Hard | PositiveHard, prior: SpikeSlab) -> None:
-        simulated, own, found = self._simulated(x, law, prior)
-        assert Reweighted.possible(own)
-        typical = self._energy(x, self._found(x, law).code).median()
-        left = self._energy(simulated.x, found.code)
-        self.calibration.fit(typical, _about(own, found), left, found.code, simulated.truth)
+        found = self._most_alike(x, law, prior)
+        if found.calibration.fitted:
+            self.calibration.load_state_dict(found.calibration.state_dict())
 
     def simulated(self, x: Tensor, seed: int = 0) -> Simulated | None:
         """Data of this model's own with known codes, as like x as it can make it; None where the prior is not on z."""
@@ -175,23 +172,27 @@ class VariationalCoder(Coder):
         linear = isinstance(self.generator, LinearGenerator)
         if not (linear and Reweighted.possible(law) and isinstance(prior, SpikeSlab)):
             return None
-        return self._simulated(x, law, prior, seed)[0]
+        return self._most_alike(x, law, prior, seed).simulated
 
-    def _simulated(
-        self, x: Tensor, law: Hard | PositiveHard, prior: SpikeSlab, seed: int = 0
-    ) -> tuple[Simulated, Distribution, Corrected]:
-        """Codes as often active as those of x, in noise of the median variance ‖x − Az‖²/(D − #z); and what the model
-        makes of them."""
-        code = self._found(x, law).code
-        assert isinstance(self.generator, LinearGenerator)
-        counts = (code != 0).sum(-1)
-        variance = (self._energy(x, code) / (x.shape[-1] - counts).clamp_min(1)).median()
-        for simulated in simulations(self.generator, prior, law.activation_probability.mean(0), variance, seed):
-            own = self.trained_law(simulated.x)
-            found = self._found(simulated.x, own)
-            if (found.code != 0).sum(-1).double().mean() <= _DENSEST * counts.double().mean():
-                break
-        return simulated, own, found
+    def _most_alike(self, x: Tensor, law: Hard | PositiveHard, prior: SpikeSlab, seed: int = 0) -> Likeness:
+        """Codes as often active as those of x, in noise of the median variance ‖x − Az‖²/(D − #z), with the share of
+        unknown atoms of `most_alike`."""
+        generator, real = self.generator, self._seen(x, law)
+        assert isinstance(generator, LinearGenerator)
+        variance = (real.energy / (x.shape[-1] - (real.code != 0).sum(-1)).clamp_min(1)).median()
+        activity = law.activation_probability.mean(0)
+
+        def make(share: float, wrong: float) -> Simulated:
+            rates = true_rates(activity, wrong, real.mean_count)
+            return simulate(generator, prior, rates, variance, share, seed)
+
+        return most_alike(real, make, self._seen)
+
+    def _seen(self, x: Tensor, law: Distribution | None = None) -> Seen:
+        law = self.trained_law(x) if law is None else law
+        assert Reweighted.possible(law)
+        found = self._found(x, law)
+        return Seen(_about(law, found), self._energy(x, found.code), found.code)
 
     def code(self, x: Tensor) -> Tensor:
         """The deterministic code (B, d), exact zeros; dense where the law has no mass at zero."""
@@ -226,7 +227,8 @@ class VariationalCoder(Coder):
         return law.activation_probability if hasattr(law, "activation_probability") else torch.ones_like(law.mean)
 
     def bound(self, x: Tensor, n_samples: int = 200, random: Random | None = None) -> Tensor:
-        """The importance-weighted bound on log p(x) in nats, (B,)."""
+        """The importance-weighted bound on log p(x) in nats, (B,), of the law as it was trained: support correction and
+        calibration, which come after training, change codes and probabilities but are no part of it."""
         evidence = self.evidence(x)
         return importance_weighted_bound(evidence.log_weights(evidence.noise(n_samples, random)))
 
