@@ -1,5 +1,7 @@
 """SparseCoder: its codes, on every kind of input, and in scikit-learn's tools."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -197,3 +199,22 @@ def test_joblib_in_parallel_is_joblib_in_turn():
     """Another process gives the same scores."""
     scores = [cross_val_score(quick(max_steps=4), X, cv=2, n_jobs=jobs) for jobs in (1, 2)]
     assert list(scores[0]) == list(scores[1])
+
+
+@pytest.mark.parametrize(
+    ("method", "n_rows", "warned"),
+    [
+        ("hard-gaussian", 150, True),
+        ("hard-gaussian", 240, False),
+        ("fista", 150, True),
+        ("topk", 150, False),
+        ("gaussian", 150, False),
+    ],
+)
+def test_too_few_rows_to_set_the_count_on_are_told(method, n_rows, warned):
+    """Where all rows are trained on and codes are counted by a cut: neither of dense codes nor of a fixed count."""
+    x = np.random.default_rng(0).standard_normal((n_rows, 8)).astype(np.float32)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        SparseCoder(8, method=method, max_steps=3, random_state=0, verbose=False, device="cpu").fit(x)
+    assert any("too few to keep any aside" in str(one.message) for one in seen) == warned

@@ -158,17 +158,17 @@ def fit_rows(
 
 def calibrate_on(held_out: Rows, learning: Rows, trained: Sequence[tuple[Coder, Plan]], device: torch.device) -> Tensor:
     """Place the cut of each coder for its plan's target, on rows that training never saw; these rows, (n, D)."""
-    if len(held_out) >= len(learning):
-        warnings.warn(
-            f"{len(learning)} rows are too few to keep any aside, so that the number of active components is set on "
-            f"those that were trained on: it may be tens of per cent higher on unseen rows; give {4 * _FEWEST_ROWS} rows or "
-            "more, some thousands to meet it within a few per cent",
-            stacklevel=2,
-        )
     weights = balancing_weights(_energies(held_out), _energies(SubsetRows(learning, _some(len(learning)))))
     aside = held_out.take(torch.arange(len(held_out))).to(device)
     for coder, plan in trained:
         coder.calibrate(aside, plan.target_active, weights)
+    if len(held_out) >= len(learning) and any(coder.counts_by_rows for coder, _ in trained):
+        warnings.warn(
+            f"{len(learning)} rows are too few to keep any aside: the number of active components was set on those that "
+            f"were trained on and may be tens of per cent higher on unseen ones; give {4 * _FEWEST_ROWS} rows or more, "
+            "some thousands to meet it within a few per cent",
+            stacklevel=2,
+        )
     return aside
 
 

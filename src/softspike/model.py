@@ -144,6 +144,10 @@ class VariationalCoder(Coder):
         if linear and Reweighted.possible(law) and isinstance(self.prior.law, SpikeSlab):
             self._calibrate_by_simulation(x, law, self.prior.law)
 
+    @property
+    def counts_by_rows(self) -> bool:
+        return not bool(self.cut.isnan())
+
     @torch.no_grad()
     def set_count(self, x: Tensor, mean_active: float) -> None:
         """The cut alone."""

@@ -54,7 +54,11 @@ def true_rates(activity: Tensor, wrong: float, mean_count: Tensor) -> Tensor:
 
 
 def _mixtures(atoms: Tensor, seed: int) -> Tensor:
-    """(D, d) unit columns Ag/‖Ag‖; the weights are drawn on the host, so that they are the same on every device."""
-    n_components = atoms.shape[1]
-    weights = torch.randn(n_components, n_components, generator=Generator().manual_seed(seed))
-    return torch.nn.functional.normalize(atoms @ weights.to(atoms), dim=0)
+    """(D, d) unit columns Ag/‖Ag‖; the weights are drawn on the host, so that they are the same on every device.
+
+    Of dictionaries so large that d² weights would not fit, the first atoms alone are mixed.
+    """
+    d = atoms.shape[1]
+    n_mixed = min(d, max(_MOST_NUMBERS // d, 1))
+    weights = torch.randn(n_mixed, d, generator=Generator().manual_seed(seed))
+    return torch.nn.functional.normalize(atoms[:, :n_mixed] @ weights.to(atoms), dim=0)

@@ -23,5 +23,9 @@ class TopKAutoencoder(Autoencoder):
     def select(self, u: Tensor) -> Tensor:
         return largest(u, self.size(u), self.k)
 
+    @property
+    def counts_by_rows(self) -> bool:
+        return False
+
     def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None, pull: float = 1.0) -> None:
         """Nothing to do: the count is what it is by construction."""
