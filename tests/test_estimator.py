@@ -210,11 +210,11 @@ def test_joblib_in_parallel_is_joblib_in_turn():
         ("topk", 150, False),
         ("gaussian", 150, False),
     ],
-)
+)  # fmt: skip
 def test_too_few_rows_to_set_the_count_on_are_told(method, n_rows, warned):
     """Where all rows are trained on and codes are counted by a cut: neither of dense codes nor of a fixed count."""
     x = np.random.default_rng(0).standard_normal((n_rows, 8)).astype(np.float32)
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        SparseCoder(8, method=method, max_steps=3, random_state=0, verbose=False, device="cpu").fit(x)
+        quick(n_components=8, method=method, max_steps=3).fit(x)
     assert any("too few to keep any aside" in str(one.message) for one in seen) == warned

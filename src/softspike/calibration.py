@@ -56,8 +56,15 @@ class Calibration(nn.Module):
         knots, chances = _increasing(margin[known], truth[known] != 0)
         self.knots.copy_(knots)
         self.chances.copy_(chances)
+        self.fit_widening(law, energy, code, truth)
+
+    @torch.no_grad()
+    def fit_widening(self, law: ThresholdedLaw, energy: Tensor, code: Tensor, truth: Tensor) -> None:
+        """Set the widening alone, by other data than g was; it stays where nothing is active."""
         spread = self(law, energy).variance.sqrt()
-        self.widening.copy_(_factor(code[known], spread[known], truth[known]))
+        known = (code != 0) & spread.isfinite()
+        if bool(known.any()):
+            self.widening.copy_(_factor(code[known], spread[known], truth[known]))
 
     def _chance(self, margin: Tensor) -> Tensor:
         """g(t): between the knots a line, beyond them what it is at the last."""
@@ -99,8 +106,7 @@ def _increasing(margin: Tensor, active: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _factor(code: Tensor, spread: Tensor, truth: Tensor) -> Tensor:
-    """The 90 % quantile of |code − truth|/spread over non-zeros of the code, over that of a standard normal."""
-    active = code != 0
-    ratio = (code - truth)[active].abs() / spread[active].clamp_min(torch.finfo(spread.dtype).tiny)
+    """The 90 % quantile of |code − truth|/spread, (n,), over that of a standard normal."""
+    ratio = (code - truth).abs() / spread.clamp_min(torch.finfo(spread.dtype).tiny)
     rank = min(math.ceil(_LEVEL * len(ratio)), len(ratio))
     return ratio.kthvalue(rank).values / (math.sqrt(2) * torch.special.erfinv(ratio.new_tensor(_LEVEL)))

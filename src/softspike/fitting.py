@@ -164,9 +164,9 @@ def calibrate_on(held_out: Rows, learning: Rows, trained: Sequence[tuple[Coder, 
         coder.calibrate(aside, plan.target_active, weights)
     if len(held_out) >= len(learning) and any(coder.counts_by_rows for coder, _ in trained):
         warnings.warn(
-            f"{len(learning)} rows are too few to keep any aside: the number of active components was set on those that "
-            f"were trained on and may be tens of per cent higher on unseen ones; give {4 * _FEWEST_ROWS} rows or more, "
-            "some thousands to meet it within a few per cent",
+            f"{len(learning)} rows are too few to keep any aside: the number of active components was set on those "
+            f"that were trained on and may be tens of per cent higher on unseen ones; give {4 * _FEWEST_ROWS} or "
+            "more, some thousands to meet it within a few per cent",
             stacklevel=2,
         )
     return aside

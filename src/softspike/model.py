@@ -29,6 +29,8 @@ from softspike.unknown import Likeness, Seen, most_alike
 
 __all__ = ["VariationalCoder"]
 
+_NOISIEST = 4.0
+
 
 class VariationalCoder(Coder):
     """encoder → posterior → threshold → generator, trained by an objective.
@@ -179,16 +181,17 @@ class VariationalCoder(Coder):
         return self._most_alike(x, law, prior, seed).simulated
 
     def _most_alike(self, x: Tensor, law: Hard | PositiveHard, prior: SpikeSlab, seed: int = 0) -> Likeness:
-        """Codes as often active as those of x, in noise of the median variance ‖x − Az‖²/(D − #z), with the share of
-        unknown atoms of `most_alike`."""
+        """Codes as often active as those of x, in noise of the variances ‖x − Az‖²/(D − #z), none of which counts as
+        more than four times the median (there, it is no noise), with the share of unknown atoms of `most_alike`."""
         generator, real = self.generator, self._seen(x, law)
         assert isinstance(generator, LinearGenerator)
-        variance = (real.energy / (x.shape[-1] - (real.code != 0).sum(-1)).clamp_min(1)).median()
+        variances = real.energy / (x.shape[-1] - (real.code != 0).sum(-1)).clamp_min(1)
+        variances = variances.clamp_max(_NOISIEST * variances.median())
         activity = law.activation_probability.mean(0)
 
         def make(share: float, wrong: float) -> Simulated:
             rates = true_rates(activity, wrong, real.mean_count)
-            return simulate(generator, prior, rates, variance, share, seed)
+            return simulate(generator, prior, rates, variances, share, seed)
 
         return most_alike(real, make, self._seen)
 

@@ -19,15 +19,15 @@ class Simulated(NamedTuple):
 
 
 def simulate(
-    generator: LinearGenerator, prior: SpikeSlab, rates: Tensor, variance: Tensor, unknown: float, seed: int = 0
+    generator: LinearGenerator, prior: SpikeSlab, rates: Tensor, variances: Tensor, unknown: float, seed: int = 0
 ) -> Simulated:
     """x = Az + Uy + √v·ε: codes z and y from the prior's slab, the model's atoms A, others U that the model lacks.
 
-    Component i of z is active with probability rates[i], component i of y with unknown·rates[i]. A simulation without
-    U would be too kind: it trusts the dictionary, and all that goes wrong with a real one would be missing from it. Its
-    columns are random mixtures of all atoms, Ag/‖Ag‖ with g Gaussian: in the directions in which atoms are, where data
-    are that they were learned from. At most 2,048 rows, the same for the same arguments, and fewer active entries of y
-    among them for a smaller share.
+    Each row has one of the variances v, (n,), drawn at random. Component i of z is active with probability rates[i],
+    component i of y with unknown·rates[i]. A simulation without U would be too kind: it trusts the dictionary, and all
+    that goes wrong with a real one would be missing from it. Its columns are random mixtures of all atoms, Ag/‖Ag‖ with
+    g Gaussian: in the directions in which atoms are, where data are that they were learned from. At most 2,048 rows,
+    the same for the same arguments, and fewer active entries of y among them for a smaller share.
     """
     atoms = generator.atoms
     shape = min(_MOST_ROWS, max(_MOST_NUMBERS // max(atoms.shape), 1)), atoms.shape[1]
@@ -40,7 +40,8 @@ def simulate(
     truth, others = codes(rates), codes(unknown * rates)
     clean = generator(truth) + others @ _mixtures(atoms, seed).T
     noise = torch.randn(clean.shape, generator=random, dtype=clean.dtype, device=clean.device)
-    return Simulated(clean + variance.sqrt() * noise, truth)
+    own = torch.randint(len(variances), (len(clean), 1), generator=random, device=clean.device)
+    return Simulated(clean + variances[own].sqrt() * noise, truth)
 
 
 def true_rates(activity: Tensor, wrong: float, mean_count: Tensor) -> Tensor:

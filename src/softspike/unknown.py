@@ -15,8 +15,8 @@ __all__ = ["Likeness", "Seen", "most_alike"]
 # Shares of a thousandth make no difference, and with more than four times what is known there is little to learn.
 _LEAST, _MOST, _HALVINGS = 1 / 1024, 4.0, 7
 _EQUAL = 0.02  # counts that differ by less: the share is then known to within a seventh or so of itself
-# Atoms that were learned only nearly are not among the unknown ones, and cost as much: so a quarter more of these.
-_NEARLY = 5 / 4
+# Atoms that were learned only nearly are not among the unknown ones, and cost intervals as much.
+_HARDER = 2
 
 
 class Seen(NamedTuple):
@@ -48,7 +48,8 @@ def most_alike(real: Seen, simulate: Callable[[float, float], Simulated], look: 
     often a component that was missed. No u need give both exactly; this one is equally far from both. Found by
     bisection of log u between 1/1024 and 4, which ends where the two sides are within 2 % of each other. `simulate`
     also gets the share of entries that were active in the codes of the last simulation and not in its truth. The
-    simulation that is returned has a quarter more unknown atoms than that.
+    widths of intervals, which suffer from atoms that were learned only nearly as well, are set by a simulation with
+    twice as many unknown atoms.
     """
     low, high, wrong = _LEAST, _MOST, 0.0
     for _ in range(_HALVINGS):
@@ -59,8 +60,10 @@ def most_alike(real: Seen, simulate: Callable[[float, float], Simulated], look: 
         if abs(ratio - 1) < _EQUAL:
             break
         low, high = (share, high) if ratio < 1 else (low, share)
-    simulated, _, calibration = _tried(real, simulate(_NEARLY * share, wrong), look)
-    return Likeness(_NEARLY * share, simulated, calibration)
+    harder = simulate(_HARDER * share, wrong)
+    if calibration.fitted:
+        calibration.fit_widening(*look(harder.x), harder.truth)
+    return Likeness(share, simulated, calibration)
 
 
 def _tried(real: Seen, simulated: Simulated, look: Callable[[Tensor], Seen]) -> tuple[Simulated, Seen, Calibration]:
