@@ -10,9 +10,11 @@ import torch
 from torch import Tensor, nn
 from torch.optim import SGD
 
+from benchmarks.best_of_bare import BareBestOf, BareTraining
 from softspike.coder import Loss
 from softspike.data import TensorRows
 from softspike.encoder import Encoder, LinearEncoder, MLPEncoder, UnrolledEncoder
+from softspike.generator import atoms_of
 from softspike.layers import affine_relu_plainly
 from softspike.methods.published import PUBLISHED, SCRIPTS, Study, build_published
 from softspike.model import VariationalCoder
@@ -38,6 +40,35 @@ class BareMLP(Encoder):
 
     def forward(self, x: Tensor) -> Tensor:
         return affine_relu_plainly(x, [layer for layer in self.layers if isinstance(layer, nn.Linear)])
+
+
+def bare_copy(coder: VariationalCoder) -> BareBestOf:
+    """The hand-written model with the weights of one of ours, which stay where they are."""
+    linear = [layer for layer in coder.encoder.modules() if isinstance(layer, nn.Linear)]
+    posterior: Any = coder.posterior
+    threshold: Any = coder.threshold
+    widths, level, prior = [layer.out_features for layer in linear], threshold.level.value, coder.prior.scale
+    bare = BareBestOf(coder.generator.n_features, coder.generator.n_components, widths, float(level), float(prior))
+    bare.to(linear[0].weight.dtype)
+    own = [layer for layer in bare.encoder if isinstance(layer, nn.Linear)]
+    pairs = zip([*own, bare.location, bare.log_scale], [*linear, posterior.location, posterior.log_scale], strict=True)
+    for mine, its in pairs:
+        mine.load_state_dict(its.state_dict())
+    bare.atoms.data.copy_(atoms_of(coder.generator))
+    return bare
+
+
+def hand_written(n_samples: int, n_steps: int, compiled: bool = False) -> Run:
+    """The same for the loop written by hand, perhaps with its loss compiled by torch."""
+    rows, model = made_rows(), bare_copy(built(BestOf(n_samples), "mlp"))
+    if compiled:
+        model.losses = torch.compile(model.losses)  # type: ignore[method-assign]
+    BareTraining(model, SETTLING, n_samples).run(rows, SETTLING)
+    return lambda: BareTraining(model, n_steps, n_samples).run(rows, n_steps)
+
+
+def made_rows() -> Tensor:
+    return torch.randn(ROWS, WIDTH, generator=torch.Generator().manual_seed(0))
 
 
 def built(objective: Objective, model: str) -> VariationalCoder:
@@ -71,7 +102,7 @@ def stepper(
         groups = {name: replace(group, rate=Scaled(group.rate, share)) for name, group in made.groups.items()}
         return replace(made, groups=groups, optimizer=partial(SGD, fused=False) if bare else made.optimizer)
 
-    rows = TensorRows(torch.randn(ROWS, WIDTH, generator=torch.Generator().manual_seed(0)))
+    rows = TensorRows(made_rows())
     short = recipe(n_steps)
     train(coder, rows, recipe(SETTLING), precision=precision)
     return lambda: train(coder, rows, short, precision=precision) and None
