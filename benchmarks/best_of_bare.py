@@ -1,7 +1,7 @@
 """The best of J samples as one would write it by hand: plain torch, all J on the tape. Nothing here is the library's.
 
-The paper's thresholded Laplacian once it is warm, with the published recipe: a perceptron, two heads, Laplace noise, the
-threshold on the noise with its gradient straight through, one product for all J codes, the least of J losses.
+The paper's models with two heads, once they are warm, with the published recipe: a perceptron, Laplace or Normal noise,
+a threshold on it with its gradient straight through, one product for all J codes, the least of J losses.
 `tests/test_benchmarks.py` holds it against the library: the same losses and weights from the same random numbers.
 """
 
@@ -18,17 +18,25 @@ __all__ = ["BareBestOf", "BareTraining"]
 
 
 class BareBestOf(nn.Module):
-    """Perceptron, two heads and a dictionary."""
+    """Perceptron, two heads and a dictionary; Laplace or Normal codes, behind a threshold or not."""
 
-    def __init__(self, n_features: int, n_components: int, widths: Sequence[int], level: float, prior: float):
+    def __init__(
+        self,
+        n_features: int,
+        n_components: int,
+        widths: Sequence[int],
+        prior: float,
+        level: float | None,
+        laplace: bool,
+    ):
         super().__init__()
         layers: list[nn.Module] = []
         for before, after in zip([n_features, *widths], widths, strict=False):
             layers += [nn.Linear(before, after), nn.ReLU()]
         self.encoder = nn.Sequential(*layers)
-        self.location, self.log_scale = (nn.Linear(widths[-1], n_components) for _ in range(2))
+        self.location, self.log_scale = (nn.Linear(widths[-1], n_components) for _ in range(2))  # Normal: log σ²
         self.atoms = nn.Parameter(nn.functional.normalize(torch.randn(n_features, n_components), dim=0))
-        self.level, self.prior = level, prior
+        self.prior, self.level, self.laplace = prior, level, laplace
 
     def inference(self) -> list[nn.Parameter]:
         return [parameter for parameter in self.parameters() if parameter is not self.atoms]
@@ -36,27 +44,41 @@ class BareBestOf(nn.Module):
     def losses(self, x: Tensor, n_samples: int, beta: float, random: Generator | None = None) -> Tensor:
         """minⱼ (mean over features of (x − Azⱼ)²) + β·KL of each input, (B,)."""
         h = self.encoder(x)
-        mu, scale = self.location(h), self.log_scale(h).clamp(-20.0, 20.0).exp()
-        u = torch.rand(n_samples, *mu.shape, generator=random, dtype=x.dtype) - 0.5
-        noise = scale * (1 - 2 * u.abs()).clamp_min_(1e-6).log_().copysign_(u)  # −b·sign(u)·log(1 − 2|u|)
-        kept = softshrink(noise.detach(), self.level)
-        s = mu + noise
-        z = torch.addcmul(kept, kept != 0, mu) + (s - s.detach())  # as published: dz/dμ = 2 where z ≠ 0
+        mu, raw = self.location(h), self.log_scale(h).clamp(-20.0, 20.0)
+        scale = raw.exp() if self.laplace else (0.5 * raw).exp()
+        noise = scale * self.standard_noise((n_samples, *mu.shape), x.dtype, random)
+        z = s = mu + noise
+        if self.level is not None:
+            kept = softshrink(noise.detach(), self.level)
+            z = torch.addcmul(kept, kept != 0, mu) + (s - s.detach())  # as published: dz/dμ = 2 where z ≠ 0
         misfit = (x - z @ self.atoms.T).square().mean(-1)
-        ratio, size = scale / self.prior, mu.abs()
-        kl = size / self.prior + ratio * (-size / scale).exp() - ratio.log() - 1
-        return misfit.min(0).values + beta * kl.sum(-1)
+        return misfit.min(0).values + beta * self.divergence(mu, scale).sum(-1)
+
+    def standard_noise(self, shape: tuple[int, ...], dtype: torch.dtype, random: Generator | None) -> Tensor:
+        if not self.laplace:
+            return torch.randn(shape, generator=random, dtype=dtype)
+        u = torch.rand(shape, generator=random, dtype=dtype) - 0.5
+        return (1 - 2 * u.abs()).clamp_min_(1e-6).log_().copysign_(u)  # −sign(u)·log(1 − 2|u|)
+
+    def divergence(self, mu: Tensor, scale: Tensor) -> Tensor:
+        """KL(q(s|x) ‖ p(s)) of each component."""
+        ratio = scale / self.prior
+        if not self.laplace:
+            return 0.5 * (ratio.square() + (mu / self.prior).square() - 1) - ratio.log()
+        size = mu.abs()
+        return size / self.prior + ratio * (-size / scale).exp() - ratio.log() - 1
 
 
 class BareTraining:
     """SGD with Nesterov momentum for the networks and without for the dictionary; both rates by their schedules."""
 
     def __init__(
-        self, model: BareBestOf, n_steps: int, n_samples: int = 20, beta: float = 1e-2, decay: float = 1e-4
+        self, model: BareBestOf, n_steps: int, n_samples: int = 20, beta: float = 1e-2, decay: float = 1e-4,
+        share: float = 1.0,
     ):  # fmt: skip
         self.model, self.n_samples, self.beta = model, n_samples, beta
         half = len(model.atoms) / 2  # ½·SSE of an input over its mean squared error, by which the published rates go
-        self.rate, self.one_cycle = 0.5 * half, one_cycle(1e-2, n_steps, 0.05, 1 / 25, 4e-8)
+        self.rate, self.one_cycle = share * 0.5 * half, one_cycle(share * 1e-2, n_steps, 0.05, 1 / 25, 4e-8)
         self.epoch = max(round(800 * n_steps / 240_000), 1)
         groups = [
             {"params": model.inference(), "momentum": 0.9, "nesterov": True},

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.bare import RIVALS, Setting
 from benchmarks.best_of_bare import BareTraining
-from benchmarks.best_of_steps import bare_copy, built, products
+from benchmarks.best_of_steps import BY_HAND, METHODS, bare_copy, built, products
 from benchmarks.step import measure, sides
 
 from softspike import SparseCoder
@@ -51,24 +51,25 @@ class DoubleRows(TensorRows):
 
 @pytest.mark.parametrize("n_samples", [1, 6, 20])
 @pytest.mark.parametrize("objective", [BestOfPlain, BestOf])
-def test_the_hand_written_best_of_j_is_ours(objective, n_samples):
+@pytest.mark.parametrize("model", BY_HAND)
+def test_the_hand_written_best_of_j_is_ours(model, objective, n_samples):
     """Losses to 1e-6, as the loop passes them on in float32, and all weights to 1e-10 after eight steps of float64."""
     study = Study(n_features=16, n_components=24, n_steps=60, batch_size=32, widths=(40, 20))
-    coder, recipe = build_published(PUBLISHED["thresholded-laplacian"], study, SCRIPTS, objective(n_samples))
+    coder, recipe = build_published(PUBLISHED[METHODS.get(model, model)], study, SCRIPTS, objective(n_samples))
     coder.posterior.warm_up = Constant(1.0)
     coder.double()
     x = torch.randn(100, 16, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    model = bare_copy(coder)
-    started, losses = model.atoms.detach().clone(), []
-    bare = BareTraining(model, 60, n_samples, beta=float(coder.beta))
+    bare = bare_copy(coder)
+    started, losses = bare.atoms.detach().clone(), []
+    training = BareTraining(bare, 60, n_samples, beta=float(coder.beta))
     for t in range(8):
-        norm = 2 / 16 * 1e-4 * float(model.atoms.detach().square().sum())  # there by weight decay, here in the loss
-        losses.append(float(bare.step(x[batch_rows(0, t, 100, 32).long()], t, step_random(0, t))) + norm)
+        norm = 2 / 16 * 1e-4 * float(bare.atoms.detach().square().sum())  # there by weight decay, here in the loss
+        losses.append(float(training.step(x[batch_rows(0, t, 100, 32).long()], t, step_random(0, t))) + norm)
     ours = Losses()
     train(coder, DoubleRows(x), replace(recipe, n_steps=8, log_every=1), observers=[ours])
     assert losses == pytest.approx(ours.seen, rel=1e-6)
-    assert float((model.atoms - started).abs().max()) > 1e-3
-    for (name, mine), its in zip(model.named_parameters(), bare_copy(coder).parameters(), strict=True):
+    assert float((bare.atoms - started).detach().abs().max()) > 1e-3
+    for (name, mine), its in zip(bare.named_parameters(), bare_copy(coder).parameters(), strict=True):
         torch.testing.assert_close(mine, its, rtol=0, atol=1e-10, msg=name)
 
 
