@@ -86,12 +86,14 @@ def measure(
 
 
 def in_rounds(runs: dict[str, Run], repeats: int, patience: float) -> dict[str, list[tuple[float, float]]]:
-    """What each took, (wall, processor) seconds: rounds in which all take turns, each begun on a calm machine."""
+    """What each took, (wall, processor) seconds: rounds in which all take turns, another one first in each."""
     took: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
-    for _ in range(repeats):
+    names = list(runs)
+    for turn in range(repeats):
         wait_for_calm(patience)
-        for name, run in runs.items():
-            took[name].append(timed(run))
+        first = turn % len(names)
+        for name in names[first:] + names[:first]:
+            took[name].append(timed(runs[name]))
     return took
 
 
