@@ -116,9 +116,5 @@ def _page(rows: Sequence[Row], size: Size) -> str:
         "of the rounds' ratios with their range; CPU is the same of processor time, all threads together. Gap: 99 % of "
         "signals are below, over ½‖x‖²."
     )
-    return (
-        "\n\n".join(
-            [head, markdown(rows).strip(), "\n".join(f"- {line}" for line in verdicts(rows, GAP) + _absent(size))]
-        )
-        + "\n"
-    )
+    said = "\n".join(f"- {line}" for line in verdicts(rows, GAP) + _absent(size))
+    return "\n\n".join([head, markdown(rows).strip(), said]) + "\n"
