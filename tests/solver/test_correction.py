@@ -7,8 +7,9 @@ from torch import Tensor
 from softspike.generator import random_atoms
 from softspike.kernels.compiled import available
 from softspike.solver import SupportCorrection, refit_on_support
-from softspike.solver.correction import STEPS
+from softspike.solver import correction as correction_module
 from softspike.solver.correction_compiled import correct_compiled
+from softspike.solver.correction_dense import STEPS
 
 N, D, TARGET = 500, 24, 4
 
@@ -103,8 +104,8 @@ def test_atoms_that_depend_on_each_other(positive: bool, apart: float) -> None:
     correction = SupportCorrection(5, positive)
     correction.calibrate(x[::2], atoms, codes[::2], 12.0)
     found = [correction.plainly(x, atoms, codes, correction.levels).code]
-    if available() and not positive:
-        found.append(correct_compiled(x, atoms, codes, correction.levels, STEPS)[0])
+    if available():
+        found.append(correct_compiled(x, atoms, codes, correction.levels, STEPS, positive).code)
     for code in found:
         assert ((x - code @ atoms.T).norm(dim=1) <= 1.001 * x.norm(dim=1)).all()
         assert (code.norm(dim=1) <= 50 * x.norm(dim=1)).all()
@@ -114,23 +115,37 @@ def test_atoms_that_depend_on_each_other(positive: bool, apart: float) -> None:
 @pytest.mark.skipif(not available(), reason="numba is not installed")
 @pytest.mark.parametrize("n_components", [40, 80, 600])
 @pytest.mark.parametrize("n_rounds", [1, 2, 10])
-def test_compiled_equals_plain(n_components: int, n_rounds: int) -> None:
+@pytest.mark.parametrize("positive", [False, True])
+def test_compiled_equals_plain(n_components: int, n_rounds: int, positive: bool) -> None:
     """Codes and slopes of all but five rows in a hundred to 1e-9 in float64, to 1e-4 of the largest in float32; all
-    rows in float64 to 1e-5. A fit that has nearly converged makes much of rounding."""
-    x, atoms, codes = problem(n_components)
-    correction = SupportCorrection(n_rounds).double()
+    rows in float64 to 1e-4. A fit that has nearly converged makes much of rounding."""
+    x, atoms, codes = problem(n_components, positive)
+    correction = SupportCorrection(n_rounds, positive).double()
     correction.calibrate(x[::2], atoms, codes[::2], TARGET)  # levels are values of these rows: too near to call there
     x, codes = x[1::2], codes[1::2]
     codes[7] = 0
     wanted = correction.plainly(x, atoms, codes, correction.levels)
-    found = correct_compiled(x, atoms, codes, correction.levels, STEPS)
+    found = correct_compiled(x, atoms, codes, correction.levels, STEPS, positive)
     for one, other in zip(found, wanted, strict=True):
         apart = (one - other).abs().amax(1)
         assert (apart < 1e-9).double().mean() > 0.95
-        assert apart.max() < 1e-5
-    low = correct_compiled(x.float(), atoms.float(), codes.float(), correction.levels.float(), STEPS)[0]
+        assert apart.max() < 1e-4
+    low = correct_compiled(x.float(), atoms.float(), codes.float(), correction.levels.float(), STEPS, positive)[0]
     near = ((low - wanted.code).abs().amax(1) < 1e-4 * wanted.code.abs().max()).float().mean()
     assert near > 0.95
+
+
+@pytest.mark.skipif(not available(), reason="numba is not installed")
+@pytest.mark.parametrize("positive", [False, True])
+def test_levels_are_set_by_compiled_rounds_as_well(positive: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of ten rounds on 500 rows of 600 components, to 1e-6 of the largest."""
+    x, atoms, codes = problem(600, positive)
+    compiled, plain = SupportCorrection(10, positive).double(), SupportCorrection(10, positive).double()
+    assert correction_module.worth_compiling(x, atoms)
+    compiled.calibrate(x, atoms, codes, TARGET)
+    monkeypatch.setattr(correction_module, "worth_compiling", lambda x, atoms: False)
+    plain.calibrate(x, atoms, codes, TARGET)
+    torch.testing.assert_close(compiled.levels, plain.levels, rtol=0, atol=1e-6 * float(plain.levels.max()))
 
 
 @pytest.mark.skipif(not available(), reason="numba is not installed")

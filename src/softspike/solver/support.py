@@ -2,9 +2,7 @@
 
 from torch import Tensor
 
-__all__ = ["FLATTEST", "refit_on_support"]
-
-FLATTEST = 1e-3  # ‖Ap‖²/‖p‖² along which a fit of many steps still moves; atoms have length 1
+__all__ = ["refit_on_support"]
 
 
 def refit_on_support(x: Tensor, atoms: Tensor, codes: Tensor, n_steps: int = 1) -> Tensor:
