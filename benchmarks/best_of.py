@@ -3,17 +3,20 @@
     python -m benchmarks.best_of [-o results.json] [--threads 2] [--repeats 7] [--wait 30]
 
 The paper's model: batches of 100, D = d = 256, thresholded Laplacian once it is warm, published recipe; with its MLP
-encoder, and with the linear and the unrolled one; and with Gamma levels. All variants take turns in one process, so
-that what else the machine does hits each. All J are differentiated by `BestOfPlain` in two ways: "bare" with torch's
-layers and SGD, "our loop" with our encoder and optimiser. Two columns say what would be possible, both over the bare
-way: "at best" is a step by autograd with one sample in place of the winner of J, and "products" is nothing but ours
-with all weights, forwards and backwards, and their descent, which every step must do. Memory is what training adds to a
-process that has loaded everything. In bfloat16 all but the bare way multiply in bfloat16; "our loop" is then the
-comparison at equal precision.
+encoder, and with the linear and the unrolled one; with Gamma levels; and the paper's other methods. All variants take
+turns in one process, so that what else the machine does hits each. All J are differentiated in three ways: "bare", by a
+loop in plain torch written by hand (`best_of_bare`; for the linear and the unrolled encoder, Gamma levels and
+spike-and-slab by `BestOfPlain` with torch's layers and SGD); "compiled", the hand-written loss through `torch.compile`,
+where there is a C++ compiler; "our loop", `BestOfPlain` with our encoder and optimiser. Two columns say what would be
+possible, both over the bare way: "at best" is a step by autograd with one sample in place of the winner of J, and
+"products" is nothing but ours with all weights, forwards and backwards, and their descent, which every step must do.
+Memory is what training adds to a process that has loaded everything. In bfloat16 all but the bare and the compiled way
+multiply in bfloat16; "our loop" is then the comparison at equal precision.
 """
 
 import argparse
 import json
+import os
 import resource
 import statistics
 import threading
@@ -21,16 +24,20 @@ import time
 from collections.abc import Iterator
 from multiprocessing import get_context
 from pathlib import Path
+from shutil import which
 from typing import Any, NamedTuple
 
 import torch
 
-from benchmarks.best_of_steps import Run, products, stepper
+from benchmarks.best_of_steps import BY_HAND, Run, hand_written, products, stepper
 from benchmarks.calm import wait_for_calm
 from softspike.bench.job import machine
 from softspike.choices import precision_named
 from softspike.objective import BestOf, BestOfPlain
 from softspike.train import Precision
+
+OTHERS = ["gaussian", "laplacian", "spike-and-slab", "thresholded-gaussian", "thresholded-gaussian-gamma"]
+MODELS = ["mlp", "linear", "unrolled", "gamma", *OTHERS]  # "mlp" and "gamma" are the thresholded Laplacians
 
 
 class Gain(NamedTuple):
@@ -39,6 +46,7 @@ class Gain(NamedTuple):
     wall: float  # than the bare loop
     least: float
     most: float
+    compiled: float | None  # than the bare loop through torch.compile
     ours: float  # than BestOfPlain in our loop
     worked: float  # than the bare loop, in processor time
     at_best: float
@@ -50,29 +58,48 @@ def measure(
     n_samples: int, repeats: int, model: str, precision: Precision, n_steps: int = 30, patience: float = 0.0
 ) -> Gain:
     """The gain of the winner-only step. A round waits up to `patience` seconds for a calm machine."""
+    by_hand = model in BY_HAND
     runs: dict[str, Run | None] = {
-        "bare": stepper(BestOfPlain(n_samples), n_steps, model, bare=True),
+        "bare": hand_written(model, n_samples, n_steps)
+        if by_hand
+        else stepper(BestOfPlain(n_samples), n_steps, model, bare=True),
+        "compiled": hand_written(model, n_samples, n_steps, compiled=True) if by_hand and compiles() else None,
         "plain": stepper(BestOfPlain(n_samples), n_steps, model, precision=precision),
         "winner": stepper(BestOf(n_samples), n_steps, model, precision=precision),
         "single": stepper(BestOf(1), n_steps, model, precision=precision),
         "products": products(n_steps, model, precision),
     }
-    took: dict[str, list[tuple[float, float]]] = {name: [] for name, run in runs.items() if run is not None}
-    for _ in range(repeats):
-        wait_for_calm(patience)
-        for name in took:
-            took[name].append(timed(runs[name]))  # type: ignore[arg-type]
+    took = in_rounds({name: run for name, run in runs.items() if run is not None}, repeats, patience)
 
     def over(slow: str, fast: str, clock: int = 0) -> list[float]:
-        return [a[clock] / b[clock] for a, b in zip(took[slow], took[fast], strict=True)]
+        return [a[clock] / b[clock] for a, b in zip(took.get(slow, []), took.get(fast, []), strict=False)]
+
+    def median(ratios: list[float]) -> Any:
+        return statistics.median(ratios) if ratios else None
 
     every = over("bare", "winner")
-    medians = [
-        statistics.median(x) for x in (over("plain", "winner"), over("bare", "winner", 1), over("bare", "single"))
-    ]
-    bound = statistics.median(over("bare", "products")) if "products" in took else None
     seconds = {name: [wall / n_steps for wall, _ in turns] for name, turns in took.items()}
-    return Gain(statistics.median(every), min(every), max(every), *medians, bound, seconds)
+    return Gain(
+        median(every), min(every), max(every), median(over("compiled", "winner")), median(over("plain", "winner")),
+        median(over("bare", "winner", 1)), median(over("bare", "single")), median(over("bare", "products")), seconds,
+    )  # fmt: skip
+
+
+def in_rounds(runs: dict[str, Run], repeats: int, patience: float) -> dict[str, list[tuple[float, float]]]:
+    """What each took, (wall, processor) seconds: rounds in which all take turns, another one first in each."""
+    took: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
+    names = list(runs)
+    for turn in range(repeats):
+        wait_for_calm(patience)
+        first = turn % len(names)
+        for name in names[first:] + names[:first]:
+            took[name].append(timed(runs[name]))
+    return took
+
+
+def compiles() -> bool:
+    """Whether `torch.compile` finds a compiler for this CPU."""
+    return any(which(name) for name in (os.environ.get("CXX", "g++"), "clang++"))
 
 
 def timed(run: Run) -> tuple[float, float]:
@@ -123,27 +150,28 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--wait", type=float, default=0.0, help="seconds to wait for a calm machine before a round")
     parser.add_argument("--samples", type=int, nargs="*", default=[1, 5, 20, 100])
-    parser.add_argument("--models", nargs="*", default=["mlp", "linear", "unrolled", "gamma"])
+    parser.add_argument("--models", nargs="*", default=MODELS)
     parser.add_argument("--precision", nargs="*", choices=["float32", "bfloat16"], default=["float32", "bfloat16"])
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     rows: list[dict[str, Any]] = []
-    print("| model | J | precision | times faster | range | our loop | CPU | at best | products | MB | MB, all J |")
-    print("| --- |" + " ---: |" * 10)
+    titles = "model, J, precision, times faster, range, compiled, our loop, CPU, at best, products, MB, MB all J"
+    print(f"| {titles.replace(', ', ' | ')} |\n| --- |" + " ---: |" * titles.count(","))
     for model, n_samples, precision in cases(options):
         named = precision_named(precision, torch.device("cpu"))
         gain = measure(n_samples, options.repeats, model, named, patience=options.wait)
         with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
             case = n_samples, model, precision
             ours, plain = pool.map(peak, [(BestOf, *case), (BestOfPlain, *case)], chunksize=1)
-        bound = "–" if gain.bound is None else f"{gain.bound:.2f}"
+        figures = [gain.compiled, gain.ours, gain.worked, gain.at_best, gain.bound]
+        shown = " | ".join("–" if figure is None else f"{figure:.2f}" for figure in figures)
         print(
             f"| {model} | {n_samples} | {precision} | {gain.wall:.2f} | {gain.least:.2f}–{gain.most:.2f} "
-            f"| {gain.ours:.2f} | {gain.worked:.2f} | {gain.at_best:.2f} | {bound} | {ours:.0f} | {plain:.0f} |",
+            f"| {shown} | {ours:.0f} | {plain:.0f} |",
             flush=True,
         )  # fmt: skip
         row = {"model": model, "J": n_samples, "precision": precision, "MB": ours, "MB_all": plain}
-        rows.append({**row, **gain._asdict()})
+        rows.append({**row, "by_hand": model in BY_HAND, **gain._asdict()})
         if options.output is not None:
             content = {"machine": {**machine(), "threads": options.threads}, "repeats": options.repeats, "rows": rows}
             options.output.write_text(json.dumps(content, indent=1))

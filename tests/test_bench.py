@@ -1,6 +1,9 @@
 """`softspike bench`, through the command line: every row with what its time buys."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,6 +44,35 @@ def test_quick_bench(tmp_path: Path) -> None:
             assert quality["explained"] > least
             assert 4 < quality["active"] < 12
     assert "| z = 0 |" in result.out
+
+
+ABSENT = """
+import sys, torch
+torch.set_num_threads(1)
+sys.modules["celer"] = None  # as if it were not installed
+from softspike.cli import app
+app(prog_name="softspike")
+"""
+
+
+def test_absent_peers_are_left_out_with_a_note(tmp_path: Path) -> None:
+    """One that is not there and one whose compiled part does not load: both are named with the reason, on the screen
+    and on the page, and the rows of the others are there."""
+    (tmp_path / "spams.py").write_text("raise ImportError('libopenblas.so.0: cannot open shared object file')")
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    words = ["bench", "--quick", "--peers", "celer,SPAMS,scikit-learn", "-o", str(tmp_path / "speed")]
+    done = subprocess.run(
+        [sys.executable, "-c", ABSENT, *words],
+        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "speed.md").read_text()
+    for text in (done.stdout, page):
+        assert "Left out: celer, not installed (pip install 'softspike[bench]')." in text
+        assert "Left out: SPAMS, its import failed (ImportError: libopenblas.so.0: cannot open" in text
+        assert "skglm" not in text  # not asked for
+    packages = {row["package"] for row in json.loads((tmp_path / "speed.json").read_text())["rows"]}
+    assert packages == {"", "softspike", "scikit-learn"}
 
 
 def test_a_single_timing_is_refused() -> None:

@@ -1,8 +1,13 @@
 """Coding and decoding many rows: the same as plainly, on all cores, at a memory that does not grow."""
 
+import contextlib
+import itertools
 import os
 import subprocess
 import sys
+import threading
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -58,6 +63,81 @@ def test_batches_and_threads_do_not_matter(monkeypatch, method, dtype):
     assert std is None or std.shape == whole.shape
 
 
+def test_two_batches_are_coded_at_the_same_time(monkeypatch):
+    """The first two batches wait for each other, which ends only where each has a thread of its own; with one thread in
+    all, the first batch waits in vain."""
+    coder = quick().fit(X)
+    expected, plain = coder.transform(X), coder.inference_.coder.code
+    monkeypatch.setattr("softspike.inference._BATCH_NUMBERS", 700)
+
+    def together(n_threads, patience):
+        meeting, calls, own_threads = threading.Barrier(2), itertools.count(), set()
+
+        def code(x):
+            if next(calls) < 2:
+                meeting.wait(patience)
+                own_threads.add((threading.get_ident(), torch.get_num_threads()))
+            return plain(x)
+
+        monkeypatch.setattr(coder.inference_.coder, "code", code)
+        torch.set_num_threads(n_threads)
+        return coder.transform(X), own_threads
+
+    threads = torch.get_num_threads()
+    try:
+        codes, own_threads = together(2, patience=60)
+        with pytest.raises(threading.BrokenBarrierError):
+            together(1, patience=0.2)
+    finally:
+        torch.set_num_threads(threads)
+    assert len(own_threads) == 2
+    assert {n for _, n in own_threads} == {1}  # torch does not divide what threads do already
+    assert abs(codes - expected).max() <= 1e-3 * abs(expected).max()
+
+
+BUSY = """
+import numpy as np, torch
+from softspike import SparseCoder, inference
+inference._BATCH_NUMBERS = 2**17  # many batches of few rows, so that the last ones hardly count
+X = np.random.default_rng(0).standard_normal((16_384, 64), dtype=np.float32)
+coder = SparseCoder(128, max_steps=3, batch_size=64, random_state=0, verbose=False).fit(X[:500])
+for threads in (1, 2):
+    torch.set_num_threads(threads)
+    print(threads, flush=True)
+    coder.transform(X)
+    print(0, flush=True)
+"""
+
+
+def runnable(pid):
+    """How many threads of a process run, or would if a core were free."""
+    states = []
+    for task in Path(f"/proc/{pid}/task").glob("*/stat"):
+        with contextlib.suppress(OSError):  # a thread that has ended since
+            states.append(task.read_text().rsplit(")", 1)[1].split()[0])
+    return states.count("R")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the states of threads as Linux gives them")
+def test_all_threads_work_at_once():
+    """Two threads: both have work for most of the time, and with one only one has. What waits for a core counts as
+    working, so that this does not depend on what else the machine does; what waits for Python's lock does not."""
+    seen, done = {"1": [], "2": []}, subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True)
+    said = []
+    listener = threading.Thread(target=lambda: said.extend(line.strip() for line in done.stdout))
+    listener.start()
+    while done.poll() is None:
+        if said and said[-1] in seen:
+            seen[said[-1]].append(runnable(done.pid) >= 2)
+        time.sleep(0.001)
+    listener.join()
+    done.stdout.close()
+    assert done.returncode == 0
+    assert min(map(len, seen.values())) > 20
+    assert np.mean(seen["1"]) < 0.1
+    assert np.mean(seen["2"]) > 0.5
+
+
 @both_types
 @pytest.mark.parametrize("shape", [(700, 64, 40), (300, 30, 200), (50, 1000, 16), (1, 5, 5)], ids=str)
 @pytest.mark.parametrize("activity", [0.0, 0.02, 0.1, 0.9])
@@ -104,7 +184,7 @@ def test_inverse_transform_takes_any_form(form):
 
 
 MEMORY = """
-import resource
+from pathlib import Path
 import numpy as np, torch
 from softspike import SparseCoder
 torch.set_num_threads(THREADS)
@@ -116,7 +196,8 @@ class Made:
     def __len__(self): return self.n
     def take(self, indices): return TABLE[indices % 997]
 
-def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def peak():  # ru_maxrss would begin at the peak of the process that started this, and hide what is smaller
+    return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
 
 coder = SparseCoder(128, n_active=26, method="topk", max_steps=3, batch_size=64, random_state=0, verbose=False)
 coder.fit(Made(500).take(torch.arange(500)).numpy())

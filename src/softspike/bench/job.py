@@ -12,7 +12,7 @@ import torch
 
 from softspike.bench.entry import GAP, Entry, quality_of
 from softspike.bench.ours import encoders, solvers
-from softspike.bench.peers import PEERS, missing, peers
+from softspike.bench.peers import PEERS, left_out, peers
 from softspike.bench.problem import Problem, make_problem
 from softspike.bench.table import Row, markdown, row_of, verdicts
 from softspike.bench.timing import rounds, signals_within
@@ -64,7 +64,7 @@ def bench_job(out: Path | None, size: Size) -> list[Row]:
         content = {"machine": machine(), "size": size._asdict(), "rows": [row.json() for row in rows]}
         write_atomically(out.with_suffix(".json"), json.dumps(content, indent=1).encode())
         write_atomically(out.with_suffix(".md"), text.encode())
-    print("\n".join(verdicts(rows, GAP) + _absent()))
+    print("\n".join(verdicts(rows, GAP) + _absent(size)))
     return rows
 
 
@@ -103,9 +103,9 @@ def machine() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _absent() -> list[str]:
-    names = missing()
-    return [f"Not installed, and so left out: {', '.join(names)} (pip install 'softspike[bench]')."] if names else []
+def _absent(size: Size) -> list[str]:
+    absent = left_out(size.peers)
+    return [f"Left out: {name}, {reason} (pip install 'softspike[bench]')." for name, reason in absent.items()]
 
 
 def _page(rows: Sequence[Row], size: Size) -> str:
@@ -116,7 +116,5 @@ def _page(rows: Sequence[Row], size: Size) -> str:
         "of the rounds' ratios with their range; CPU is the same of processor time, all threads together. Gap: 99 % of "
         "signals are below, over ½‖x‖²."
     )
-    return (
-        "\n\n".join([head, markdown(rows).strip(), "\n".join(f"- {line}" for line in verdicts(rows, GAP) + _absent())])
-        + "\n"
-    )
+    said = "\n".join(f"- {line}" for line in verdicts(rows, GAP) + _absent(size))
+    return "\n\n".join([head, markdown(rows).strip(), said]) + "\n"

@@ -3,6 +3,8 @@
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -12,15 +14,30 @@ import torch
 from softspike.bench.entry import GAP, Entry, quality_of
 from softspike.bench.problem import Problem
 
-__all__ = ["PEERS", "missing", "peers"]
+__all__ = ["PEERS", "left_out", "peers"]
 
 _TOLERANCES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 _TRIED = 30  # signals that a tolerance is chosen on
 PEERS = {"scikit-learn": "sklearn", "SPAMS": "spams", "celer": "celer", "skglm": "skglm"}  # by the module they are in
 
 
-def missing() -> list[str]:
-    return [package for package, module in PEERS.items() if find_spec(module) is None]
+def left_out(packages: Sequence[str] | None = None) -> dict[str, str]:
+    """Of those asked for, or all: which cannot be compared with, and why."""
+    reasons = {package: _reason(PEERS[package]) for package in packages or PEERS}
+    return {package: reason for package, reason in reasons.items() if reason is not None}
+
+
+@cache
+def _reason(module: str) -> str | None:
+    """Why a module cannot be imported; None where it can."""
+    if find_spec(module) is None:
+        return "not installed"
+    try:
+        with _quietly():
+            import_module(module)
+    except Exception as error:  # compiled code of theirs that does not fit this machine
+        return f"its import failed ({type(error).__name__}: {error})"
+    return None
 
 
 def peers(problem: Problem, packages: Sequence[str] | None = None) -> list[Entry]:
@@ -29,7 +46,8 @@ def peers(problem: Problem, packages: Sequence[str] | None = None) -> list[Entry
     λ in their conventions: scikit-learn's encoder and SPAMS minimise ½‖x − Az‖² + λ‖z‖₁, the others divide by D.
     """
     makers = {"scikit-learn": _scikit_learn, "SPAMS": _spams, "celer": _celer, "skglm": _skglm}
-    wanted = [package for package in packages or makers if package not in missing()]
+    absent = left_out(packages)
+    wanted = [package for package in packages or makers if package not in absent]
     return [entry for package in wanted for entry in makers[package](problem)]
 
 
