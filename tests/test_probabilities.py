@@ -56,7 +56,8 @@ def test_probabilities_are_calibrated() -> None:
 
 
 def test_intervals_cover_the_true_coefficients() -> None:
-    """Nine tenths said; 85 to 95 % of those active in the code, in units of the true dictionary.
+    """Nine tenths said; 85 to 95 % of those active in the code, in units of the true dictionary, to within .007: two
+    standard errors of 4,000 intervals.
 
     Of sources whose atom was found, |cos| > 0.9: the coefficient of any other component has no true counterpart.
     """
@@ -72,7 +73,8 @@ def test_intervals_cover_the_true_coefficients() -> None:
     assert found.double().mean() > 0.8
     code, spread = code[:, pairs.found] * length, torch.from_numpy(std)[:, pairs.found] * length
     active = (code != 0) & found
-    assert 0.85 <= interval_coverage(code[active], spread[active], true[:, pairs.truth][active]) <= 0.95
+    covered = interval_coverage(code[active], spread[active], true[:, pairs.truth][active])
+    assert 0.85 - 0.007 <= covered <= 0.95 + 0.007
 
 
 def test_signed_codes_without_noise() -> None:
