@@ -86,7 +86,8 @@ def complete(cell: Cell, folder: Path, device: str) -> dict[str, Any]:
         sample.codes.shape[1], n_active=problem.n_active, method=cell.method, positive=True, max_steps=cell.steps,
         encoder_steps=cell.encoder_steps, random_state=cell.seed, verbose=False, device=device,
     )  # fmt: skip
-    coder.fit_rows(TensorRows(sample.x[: problem.n_train].to(device)))
+    rows = TensorRows(sample.x[: problem.n_train].to(device))
+    coder.fit_rows(rows)
     fitted = time.perf_counter()
     found = measure(coder, sample.x[problem.n_train :].numpy(), sample.codes[problem.n_train :], sample.dictionary)
     seconds = {
@@ -94,7 +95,9 @@ def complete(cell: Cell, folder: Path, device: str) -> dict[str, Any]:
         "seconds": fitted - drawn,
         "seconds_measure": time.perf_counter() - fitted,
     }
-    result = {"device": device, **{name: round(value, 1) for name, value in seconds.items()}, **found}
+    unused = int((coder.inference_.codes(rows).getnnz(0) == 0).sum())  # never active on the whole training set
+    times = {name: round(value, 1) for name, value in seconds.items()}
+    result = {"device": device, **times, "dead_training": unused, **found}
     draft = path.with_suffix(".part")
     draft.write_text(json.dumps(result))
     draft.rename(path)
