@@ -138,6 +138,7 @@ def _measure(estimator: SparseCoder, train: Tensor, valid: Tensor, n: int) -> di
     return {
         "explained_variance": explained_variance(x, rebuilt),
         "active": active_count(codes),
+        "expected": _expected(coder, x),
         "dead": dead_components(_codes(coder, standardiser(train))) / codes.shape[1],  # of all training patches
         "worst_patch": float(left.max()),  # ‖x − x̂‖²/‖x‖²
         "uncorrected": _uncorrected(coder, x),
@@ -147,6 +148,13 @@ def _measure(estimator: SparseCoder, train: Tensor, valid: Tensor, n: int) -> di
 
 def _codes(coder: Coder, x: Tensor) -> Tensor:
     return torch.cat([coder.code(part) for part in x.split(_CHUNK)])
+
+
+def _expected(coder: Coder, x: Tensor) -> float | None:
+    """The mean of Σᵢ γᵢ(x): how many components the calibrated probabilities say to be active."""
+    if not isinstance(coder, VariationalCoder):
+        return None
+    return float(torch.cat([coder.activation_probability(part).sum(-1) for part in x.split(_CHUNK)]).mean())
 
 
 def _uncorrected(coder: Coder, x: Tensor) -> float | None:
