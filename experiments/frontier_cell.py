@@ -48,10 +48,12 @@ class Cell:
     @property
     def name(self) -> str:
         depth = f"-k{self.encoder_steps}-r{self.rounds}" if self.method == OURS else ""
+        depth += f"-q{self.asked:g}" if self.asked != 1 else ""
         rate = f"-lr{self.learning_rate:g}" if self.learning_rate else ""
+        size = "" if (self.n_train, self.n_valid) == (80_000, 16_000) else f"-n{self.n_train}-{self.n_valid}"
         data = "photographs" if self.data == "photographs" else "olshausen"
         where = f"{data}-d{self.components}-{self.method}{depth}-a{self.active:g}"
-        return f"{where}-t{self.steps}-b{self.batch}{rate}-s{self.seed}"
+        return f"{where}-t{self.steps}-b{self.batch}{rate}{size}-s{self.seed}"
 
 
 @lru_cache(maxsize=2)

@@ -70,6 +70,7 @@ def _settings(group: Results) -> dict[Setting, Results]:
     for result in group:
         cell = result["cell"]
         rest = (cell["learning_rate"], cell["steps"], cell["batch"], cell["encoder_steps"], cell.get("rounds"))
+        rest += (cell.get("asked", 1.0),)
         found[cell["method"], cell["active"], rest].append(result)
     return dict(found)
 

@@ -151,3 +151,23 @@ def test_positive_stream_is_not_centred() -> None:
     assert not stream.mean_.any()
     assert float(stream.standardiser_.scale) == pytest.approx(float(np.sqrt(np.square(x).mean())), rel=1e-5)
     assert stream.transform(x).min() >= 0
+
+
+@pytest.mark.parametrize(
+    ("n_features", "settings"),
+    [(1, {"n_components": 4, "n_active": 1, "positive": True}), (16, {"n_components": 8, "n_active": 7.99})],
+)
+def test_no_interval_is_absurd(n_features: int, settings: dict) -> None:
+    """Where a law has no width to be widened: standard deviations stay below a hundred times the data's."""
+    x = np.random.default_rng(0).standard_normal((1000, n_features))
+    made = SparseCoder(**settings, max_steps=30, random_state=0, verbose=False, device="cpu").fit(x)
+    assert made.transform(x, return_std=True)[1].max() < 100
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("positive", [False, True])
+def test_more_active_than_features(dtype: type, positive: bool) -> None:
+    """16 of 32 in 8 dimensions, where codes fit exactly and what is left is rounding: within 5 % on unseen rows."""
+    x = synthetic(6000, 8, 32, 4, seed=0, noise=0.05, positive=positive).x.numpy().astype(dtype)
+    made = SparseCoder(32, n_active=16, positive=positive, max_steps=200, random_state=0, verbose=False, device="cpu")
+    assert made.fit(x[:3000]).transform(x[3000:]).nnz / 3000 == pytest.approx(16, rel=0.05)

@@ -11,6 +11,7 @@ from softspike.threshold import Reweighted, ThresholdedLaw
 __all__ = ["Calibration"]
 
 _N_KNOTS, _LEVEL = 64, 0.9
+_WIDEST = 20.0  # more than that says that a law has no width at all, not that it is so many times too narrow
 
 
 class Calibration(nn.Module):
@@ -106,7 +107,8 @@ def _increasing(margin: Tensor, active: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _factor(code: Tensor, spread: Tensor, truth: Tensor) -> Tensor:
-    """The 90 % quantile of |code − truth|/spread, (n,), over that of a standard normal."""
+    """The 90 % quantile of |code − truth|/spread, (n,), over that of a standard normal; at most 20."""
     ratio = (code - truth).abs() / spread.clamp_min(torch.finfo(spread.dtype).tiny)
     rank = min(math.ceil(_LEVEL * len(ratio)), len(ratio))
-    return ratio.kthvalue(rank).values / (math.sqrt(2) * torch.special.erfinv(ratio.new_tensor(_LEVEL)))
+    factor = ratio.kthvalue(rank).values / (math.sqrt(2) * torch.special.erfinv(ratio.new_tensor(_LEVEL)))
+    return factor.clamp_max(_WIDEST)

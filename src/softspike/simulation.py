@@ -10,7 +10,7 @@ from softspike.posterior import SpikeSlab, draw
 
 __all__ = ["Simulated", "simulate", "true_rates"]
 
-_MOST_ROWS, _MOST_NUMBERS = 2048, 2**24
+_MOST_ROWS, _MOST_NUMBERS, _MOST_WEIGHTS = 2048, 2**22, 2**24
 
 
 class Simulated(NamedTuple):
@@ -60,6 +60,6 @@ def _mixtures(atoms: Tensor, seed: int) -> Tensor:
     Of dictionaries so large that d² weights would not fit, the first atoms alone are mixed.
     """
     d = atoms.shape[1]
-    n_mixed = min(d, max(_MOST_NUMBERS // d, 1))
+    n_mixed = min(d, max(_MOST_WEIGHTS // d, 1))
     weights = torch.randn(n_mixed, d, generator=Generator().manual_seed(seed))
     return torch.nn.functional.normalize(atoms[:, :n_mixed] @ weights.to(atoms), dim=0)

@@ -69,8 +69,13 @@ def most_alike(real: Seen, simulate: Callable[[float, float], Simulated], look: 
 def _tried(real: Seen, simulated: Simulated, look: Callable[[Tensor], Seen]) -> tuple[Simulated, Seen, Calibration]:
     seen = look(simulated.x)
     calibration = Calibration().to(seen.energy)
-    calibration.fit(real.energy.median(), *seen, simulated.truth)
+    calibration.fit(_typical(real.energy), *seen, simulated.truth)
     return simulated, seen, calibration
+
+
+def _typical(energy: Tensor) -> Tensor:
+    """The median, or a thousandth of the mean where half of all inputs are explained exactly and it would be 0."""
+    return torch.maximum(energy.median(), energy.mean() / 1000)
 
 
 def _ratio(seen: Seen, real: Seen, calibration: Calibration) -> float:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,12 @@ def test_a_cell_is_measured_once(method: str, tmp_path: Path) -> None:
     (path,) = tmp_path.glob("*.json")
     path.write_text(json.dumps({"kept": True}))
     assert complete(cell, tmp_path, "cpu") == {"kept": True}
+
+
+def test_cells_that_differ_have_other_names() -> None:
+    base = Cell("photographs", 32, "hard-gaussian", 4, 0, steps=5, batch=64)
+    changes = [{"asked": 0.99}, {"rounds": 3}, {"encoder_steps": 2}, {"n_train": 10}, {"n_valid": 10}, {"steps": 6}]
+    assert len({replace(base, **change).name for change in [{}, *changes]}) == len(changes) + 1  # type: ignore[arg-type]
 
 
 def fabricated(method: str, active: float, seed: int, rivals: bool) -> dict:

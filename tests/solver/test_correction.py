@@ -70,6 +70,27 @@ def test_the_slope_is_that_of_the_code() -> None:
     torch.testing.assert_close(slope, (x - code @ atoms.T) @ atoms, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("positive", [False, True])
+def test_supports_that_fit_exactly_are_left_alone(positive: bool) -> None:
+    """24 of 40 active in 24 dimensions: no levels are set, and the support is that of the first code."""
+    x, atoms, codes = problem(40, positive)
+    correction = SupportCorrection(5, positive).double()
+    correction.calibrate(x, atoms, codes, 3.0)
+    assert correction.levels.isfinite().all()
+    correction.calibrate(x, atoms, codes, 24.0)
+    assert correction.levels.isnan().all()
+    assert torch.equal(correction(x, atoms, codes).code != 0, codes != 0)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 5])
+def test_few_rows_are_not_starved(n_rows: int) -> None:
+    """15 % of one component of two rows is none: at least one is added in a round, so that all come back."""
+    x, atoms, codes = problem()
+    correction = SupportCorrection(20).double()
+    correction.calibrate(x[:n_rows], atoms, codes[:n_rows], 1.0)
+    assert int((correction(x[:n_rows], atoms, codes[:n_rows]).code != 0).sum()) == n_rows
+
+
 def test_weights_count() -> None:
     """Rows that weigh nothing do not move the levels."""
     x, atoms, codes = problem()

@@ -30,6 +30,12 @@ def test_it_is_the_cut_of_all_scores_in_order(share, weighted, sparse):
     assert level_for_count(scores, asked, weights / weights.sum() if weighted else None) == wanted
 
 
+def test_a_cut_above_all_scores_is_well_above_them():
+    scores = torch.tensor([[0.9, 0.8], [0.7, 0.6]])
+    assert float(level_for_count(scores, 0.2)) == pytest.approx(1.5 * 0.9)
+    assert float(level_for_count(-scores, 0.2)) > -0.6
+
+
 def test_weights_say_which_rows_count():
     scores = torch.tensor([[0.9, 0.8, 0.1], [0.7, 0.6, 0.5]])
     weights = torch.tensor([0.0, 1.0], dtype=torch.float64)

@@ -18,12 +18,12 @@ _ALONE = 3  # steps of the fit where nothing is corrected
 class SupportCorrection(nn.Module):
     """Rounds of: add i where |aᵢᵀ(x − Az)| > pₖ, fit z on its support, drop i where |zᵢ| < qₖ, fit again.
 
-    The first round keeps the surest of the support, a share max(0.3, 1 − rounds/20) of the target count, and the others
-    let it grow to the target: what is added then answers what the surest leave unexplained. The last fifth of the
-    rounds, at the target, exchange components. The levels pₖ and qₖ are set once, so that this holds on average with
-    15 % of the target added in every round; then each row is for itself. A round costs ten or so products with AᵀA, a
-    fit is a few steps of conjugate gradients, as `refit_on_support` does them. Without levels, or rounds, one fit is
-    all.
+    The first of several rounds keeps the surest of the support, a share max(0.3, 1 − rounds/20) of the target count,
+    and the others let it grow to the target: what is added then answers what the surest leave unexplained. The last
+    fifth of the rounds, at the target, exchange components. The levels pₖ and qₖ are set once, so that this holds on
+    average with 15 % of the target added in every round; then each row is for itself. A round costs ten or so products
+    with AᵀA, a fit is a few steps of conjugate gradients, as `refit_on_support` does them. Without levels, or rounds,
+    one fit is all.
     """
 
     levels: Tensor  # (rounds, 2): pₖ and qₖ; NaN until calibrated
@@ -54,14 +54,22 @@ class SupportCorrection(nn.Module):
     def calibrate(
         self, x: Tensor, atoms: Tensor, codes: Tensor, mean_active: float, weights: Tensor | None = None
     ) -> None:
-        """Set the levels so that codes of x, which start as `codes`, end with `mean_active` non-zeros."""
+        """Set the levels so that codes of x, which start as `codes`, end with `mean_active` non-zeros.
+
+        None are set where that is as many as x has features: such a support fits x exactly, and what is left to correct
+        is rounding. In every round at least one component of one row is added and left.
+        """
+        self.levels.fill_(torch.nan)
+        if mean_active >= len(atoms):
+            return
+        least = 1 / len(x)
         rounds = (CompiledRounds if worth_compiling(x, atoms) else DenseRounds)(x, atoms, self.positive)
         state = rounds.start(codes)
         for level, share in zip(self.levels, _shares(len(self.levels)), strict=True):
             gains = self._size(state.slope) * (state.code == 0)
-            level[0] = level_for_count(gains, _ADDED * mean_active, weights).clamp_min(0)
+            level[0] = level_for_count(gains, max(_ADDED * mean_active, least), weights).clamp_min(0)
             state = rounds.grown(state, level[0])
-            level[1] = level_for_count(self._size(state.code), share * mean_active, weights).clamp_min(0)
+            level[1] = level_for_count(self._size(state.code), max(share * mean_active, least), weights).clamp_min(0)
             state = rounds.pruned(state, level[1])
 
     def _size(self, value: Tensor) -> Tensor:

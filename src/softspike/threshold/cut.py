@@ -13,7 +13,8 @@ _SAMPLE = 2**14
 def level_for_count(scores: Tensor, mean_count: float, weights: Tensor | None = None) -> Tensor:
     """The cut c at which Σᵦ wᵦ·#{i : scoreᵦᵢ > c} = mean_count; scores (B, d), weights (B,) of sum 1, equal if None.
 
-    It lies midway between the last score above it and the first below: on a score, rounding would decide.
+    It lies midway between the last score above it and the first below, or half as high again as the largest where none
+    is to be above it: on a score, rounding would decide.
     """
     if weights is None:
         weights = torch.full((len(scores),), 1 / len(scores), dtype=torch.float64, device=scores.device)
@@ -23,7 +24,8 @@ def level_for_count(scores: Tensor, mean_count: float, weights: Tensor | None = 
     row = weights[:, None].expand_as(scores)[candidates]
     reached = row[index].cumsum(0) > mean_count * (1 + 1e-12)
     first_over = int(reached.to(torch.uint8).argmax()) if bool(reached.any()) else len(ordered) - 1
-    below, above = ordered[first_over], ordered[max(first_over - 1, 0)]
+    below = ordered[first_over]
+    above = ordered[first_over - 1] if first_over > 0 else below + below.abs()
     return torch.where(above.isfinite(), below.lerp(above, 0.5), below)
 
 
