@@ -13,7 +13,8 @@ def summarise(cells: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
     """Mean and standard deviation over seeds of every figure, and the reliability diagram of all seeds, by method."""
     table: dict[str, Any] = {}
     for method, rows in cells.items():
-        names = [name for name, value in rows[0].items() if isinstance(value, float | int)]
+        known = [name for name, value in rows[0].items() if isinstance(value, float | int)]
+        names = [name for name in known if all(name in row for row in rows)]  # older cells may lack a figure
         values = {name: [row[name] for row in rows] for name in names}
         table[method] = {name: [float(np.mean(v)), float(np.std(v))] for name, v in values.items()}
         table[method] |= {f"{name}_by_seed": values[name] for name in _BY_SEED if name in values}
