@@ -227,8 +227,8 @@ MUTANTS = [
     Mutant(
         "the cut is one component off",
         "threshold/cut.py",
-        "below, above = ordered[first_over], ordered[max(first_over - 1, 0)]",
-        "below, above = ordered[max(first_over - 1, 0)], ordered[max(first_over - 2, 0)]",
+        "below = ordered[first_over]",
+        "below = ordered[max(first_over - 1, 0)]",
         "threshold/test_cut.py",
     ),
     Mutant(

@@ -124,13 +124,15 @@ def test_a_report_is_served_until_it_is_interrupted(bench):
     serving = start("report", "bars", "--serve", folder=bench)
     prints = serving.prints / "out"
     end = time.monotonic() + 60
-    while not (found := re.search(r"http://127\.0\.0\.1:\d+/", prints.read_text() if prints.exists() else "")):
-        assert time.monotonic() < end
-        time.sleep(0.02)
-    with urllib.request.urlopen(found[0], timeout=10) as answer:
-        assert answer.read() == (bench / "bars/report.html").read_bytes()
-    os.kill(serving.pid, signal.SIGINT)
-    outcome = serving.wait()
+    try:
+        while not (found := re.search(r"http://127\.0\.0\.1:\d+/", prints.read_text() if prints.exists() else "")):
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        with urllib.request.urlopen(found[0], timeout=10) as answer:
+            assert answer.read() == (bench / "bars/report.html").read_bytes()
+    finally:  # commands that come after would wait for this one
+        os.kill(serving.pid, signal.SIGINT)
+        outcome = serving.wait()
     assert outcome.code == 0
     assert outcome.out.splitlines()[-1] == "stopped"
 

@@ -27,6 +27,8 @@ from softspike.train import Alone, Observer, Rollback, Team
 
 __all__ = ["SparseCoder"]
 
+_LARGE = 1e30
+
 
 class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen):
     """Learns a dictionary, or a deep generator, and an encoder that turns data into codes with exact zeros.
@@ -205,12 +207,15 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
             raise ValueError(f"codes have shape {codes.shape}, expected {needed}; give what transform returned")
         if not isinstance(self.coder_.generator, LinearGenerator):
             return self.inference_.decode(codes)
-        dtype = codes.dtype if codes.dtype in (np.float32, np.float64) else np.float64
+        dtype = np.dtype(codes.dtype if codes.dtype in (np.float32, np.float64) else np.float64)
         atoms = self.components_.astype(dtype)
+        largest = np.abs(atoms).max(initial=0)
+        unit = largest if largest > _LARGE else dtype.type(1)
+        atoms = atoms / unit  # sums of large numbers may not fit where their total does
         rebuilt = (
             decode_csr(codes.tocsr().astype(dtype), atoms) if sparse.issparse(codes) else np.asarray(codes @ atoms)
         )
-        rebuilt += self.mean_.astype(dtype)
+        rebuilt = rebuilt * unit + self.mean_.astype(dtype)
         return rebuilt
 
     def activation_probability(self, X: Any) -> np.ndarray:
