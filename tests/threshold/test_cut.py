@@ -56,3 +56,9 @@ def test_of_distinct_scores_the_two_cuts_are_one(share):
     scores = torch.rand(40, 24, generator=torch.Generator().manual_seed(0))
     asked = int(share * scores.numel()) / 40
     assert nearest_level_for_count(scores, asked) == level_for_count(scores, asked)
+
+
+def test_scores_that_are_no_numbers_are_no_error():
+    """Of a model that has diverged: that is found where codes are judged."""
+    for bad in (torch.nan, -torch.inf):
+        level_for_count(torch.full((50, 8), bad), 2.0)

@@ -19,7 +19,7 @@ def level_for_count(scores: Tensor, mean_count: float, weights: Tensor | None = 
     if weights is None:
         weights = torch.full((len(scores),), 1 / len(scores), dtype=torch.float64, device=scores.device)
     scores, weights = scores[weights > 0], weights[weights > 0].double()
-    candidates = scores > _surely_below(scores, mean_count, weights)
+    candidates = ~(scores < _surely_below(scores, mean_count, weights))  # what is no number stays among them
     ordered, index = scores[candidates].sort(descending=True)
     row = weights[:, None].expand_as(scores)[candidates]
     reached = row[index].cumsum(0) > mean_count * (1 + 1e-12)
