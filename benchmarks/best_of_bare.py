@@ -3,18 +3,20 @@
 The paper's models with two heads, once they are warm, with the published recipe: a perceptron, Laplace or Normal noise,
 a threshold on it with its gradient straight through, one product for all J codes, the least of J losses.
 `tests/test_benchmarks.py` holds it against the library: the same losses and weights from the same random numbers.
+`FirstBestOf` is the same loss as one writes it first, by `torch.distributions`.
 """
 
 from collections.abc import Sequence
 
 import torch
 from torch import Generator, Tensor, nn
+from torch.distributions import Laplace, Normal, kl_divergence
 from torch.nn.functional import softshrink
 from torch.optim import SGD
 
 from benchmarks.bare import one_cycle
 
-__all__ = ["BareBestOf", "BareTraining"]
+__all__ = ["BareBestOf", "BareTraining", "FirstBestOf"]
 
 
 class BareBestOf(nn.Module):
@@ -67,6 +69,23 @@ class BareBestOf(nn.Module):
             return 0.5 * (ratio.square() + (mu / self.prior).square() - 1) - ratio.log()
         size = mu.abs()
         return size / self.prior + ratio * (-size / scale).exp() - ratio.log() - 1
+
+
+class FirstBestOf(BareBestOf):
+    """The same model by `torch.distributions`; its random numbers are torch's own, from the global generator."""
+
+    def losses(self, x: Tensor, n_samples: int, beta: float, random: Generator | None = None) -> Tensor:
+        h = self.encoder(x)
+        mu, raw = self.location(h), self.log_scale(h).clamp(-20.0, 20.0)
+        law = Laplace if self.laplace else Normal
+        q = law(mu, raw.exp() if self.laplace else (0.5 * raw).exp())
+        z = s = q.rsample((n_samples,))
+        if self.level is not None:
+            kept = softshrink(s - mu, self.level).detach()
+            z = kept + (kept != 0) * mu + (s - s.detach())
+        misfit = (x - z @ self.atoms.T).square().mean(-1)
+        kl = kl_divergence(q, law(torch.zeros_like(mu), self.prior)).sum(-1)
+        return (misfit + beta * kl).min(0).values
 
 
 class BareTraining:

@@ -49,13 +49,13 @@ class BareMLP(Encoder):
         return affine_relu_plainly(x, [layer for layer in self.layers if isinstance(layer, nn.Linear)])
 
 
-def bare_copy(coder: VariationalCoder) -> BareBestOf:
+def bare_copy(coder: VariationalCoder, kind: type[BareBestOf] = BareBestOf) -> BareBestOf:
     """The hand-written model with a copy of the weights of one of ours."""
     linear = [layer for layer in coder.encoder.modules() if isinstance(layer, nn.Linear)]
     laplace, threshold, posterior = isinstance(coder.posterior, LaplacePosterior), coder.threshold, coder.posterior
     level = None if threshold is None else float(threshold.level.value)  # type: ignore[attr-defined]
     generator, widths, prior = coder.generator, [layer.out_features for layer in linear], float(coder.prior.scale)
-    bare = BareBestOf(generator.n_features, generator.n_components, widths, prior, level, laplace)
+    bare = kind(generator.n_features, generator.n_components, widths, prior, level, laplace)
     own = [layer for layer in bare.encoder if isinstance(layer, nn.Linear)]
     heads = [layer for layer in posterior.children() if isinstance(layer, nn.Linear)]
     bare.to(linear[0].weight.dtype)
@@ -65,9 +65,11 @@ def bare_copy(coder: VariationalCoder) -> BareBestOf:
     return bare
 
 
-def hand_written(model_name: str, n_samples: int, n_steps: int, compiled: bool = False) -> Run:
+def hand_written(
+    model_name: str, n_samples: int, n_steps: int, compiled: bool = False, kind: type[BareBestOf] = BareBestOf
+) -> Run:
     """A function that runs so many steps of the loop written by hand, perhaps with its loss compiled by torch."""
-    rows, model = made_rows(), bare_copy(built(BestOf(n_samples), model_name))
+    rows, model = made_rows(), bare_copy(built(BestOf(n_samples), model_name), kind)
     if compiled:
         model.losses = torch.compile(model.losses)  # type: ignore[method-assign]
     share = CALM.get(model_name, 1.0)
