@@ -29,6 +29,7 @@ from softspike.train.team import Alone
 ROWS, WIDTH, SETTLING = 1000, 256, 100  # steps before the first that is timed: by then a tenth of the codes is active
 # Of the published rates, which diverge on random data with another encoder than the MLP, or with dense codes.
 CALM = {"linear": 0.01, "unrolled": 0.01, "gaussian": 0.01, "laplacian": 0.01, "spike-and-slab": 0.01}
+CALM_ALONE = 0.1  # for one sample of the others
 Run = Callable[[], None]
 # Models by a short name: the encoder in place of the perceptron, or what is added. Others go by their method's name.
 METHODS = {
@@ -65,6 +66,11 @@ def bare_copy(coder: VariationalCoder, kind: type[BareBestOf] = BareBestOf) -> B
     return bare
 
 
+def share_of(model: str, n_samples: int) -> float:
+    """Of the published rates that a model is trained with here."""
+    return CALM.get(model, CALM_ALONE if n_samples == 1 else 1.0)
+
+
 def hand_written(
     model_name: str, n_samples: int, n_steps: int, compiled: bool = False, kind: type[BareBestOf] = BareBestOf
 ) -> Run:
@@ -72,7 +78,7 @@ def hand_written(
     rows, model = made_rows(), bare_copy(built(BestOf(n_samples), model_name), kind)
     if compiled:
         model.losses = torch.compile(model.losses)  # type: ignore[method-assign]
-    share = CALM.get(model_name, 1.0)
+    share = share_of(model_name, n_samples)
     BareTraining(model, SETTLING, n_samples, share=share).run(rows, SETTLING)
     return lambda: BareTraining(model, n_steps, n_samples, share=share).run(rows, n_steps)
 
@@ -109,7 +115,7 @@ def stepper(
 
     def recipe(n: int) -> Recipe:
         made = build_published(PUBLISHED["thresholded-laplacian"], Study(n_steps=n), SCRIPTS, objective).recipe
-        share = CALM.get(model, 1.0)
+        share = share_of(model, getattr(objective, "n_samples", 1))
         groups = {name: replace(group, rate=Scaled(group.rate, share)) for name, group in made.groups.items()}
         return replace(made, groups=groups, optimizer=partial(SGD, fused=False) if bare else made.optimizer)
 
