@@ -77,7 +77,8 @@ def hand_written(
     """A function that runs so many steps of the loop written by hand, perhaps with its loss compiled by torch."""
     rows, model = made_rows(), bare_copy(built(BestOf(n_samples), model_name), kind)
     if compiled:
-        model.losses = torch.compile(model.losses)  # type: ignore[method-assign]
+        torch.compiler.reset()  # each model is compiled for its own J, none of them as one variant too many
+        model.losses = torch.compile(model.losses, dynamic=False)  # type: ignore[method-assign]
     share = share_of(model_name, n_samples)
     BareTraining(model, SETTLING, n_samples, share=share).run(rows, SETTLING)
     return lambda: BareTraining(model, n_steps, n_samples, share=share).run(rows, n_steps)

@@ -91,6 +91,17 @@ def test_nothing_in_a_step_asks_the_host(method, objective):
         assert "aten._local_scalar_dense.default" in asking.seen  # so it does notice
 
 
+@pytest.mark.parametrize("positive", [False, True])
+def test_nothing_in_a_step_of_the_default_model_asks_the_host(positive):
+    """Non-negative codes too, whose prior torch makes from a number of the host's."""
+    coder, recipe = build(method_named("hard-gaussian"), Plan(12, 9, 0.2, 8, 20, 3, positive=positive), 0)
+    step, time = step_of(coder, recipe), torch.tensor(3.0, dtype=torch.float64)
+    step.descend(data(), 0, step_random(0, 0))
+    with Asking() as asking:
+        step.descend(data(), time, step_random(0, 3))
+    assert asking.seen == set()
+
+
 def test_nothing_is_recorded_on_a_cpu():
     coder, recipe = build_published(PUBLISHED["gaussian"], STUDY, SCRIPTS, BestOf(2), seed=0)
     assert not capturable(step_of(coder, recipe), 1000)
@@ -109,6 +120,10 @@ def of_the_library(method):
     return build(method_named(method), Plan(64, 96, 0.1, 20, 100, 4), 0), data(3000, 64)
 
 
+def non_negative(method):
+    return build(method_named(method), Plan(64, 96, 0.1, 20, 100, 4, positive=True), 0), data(3000, 64).abs()
+
+
 def deep(method):
     plan = Plan(784, 32, 0.1, 20, 16, 4, beta=1e-2, networks=ConvNetworks((28, 28, 1)))
     return build(method_named(method), plan, 0), torch.rand(64, 784)
@@ -117,6 +132,7 @@ def deep(method):
 CASES = {
     **{f"published {method}": (published, method, FullPrecision()) for method in METHODS},
     **{method: (of_the_library, method, FullPrecision()) for method in NAMED if method != "fista"},
+    "hard-gaussian, non-negative": (non_negative, "hard-gaussian", FullPrecision()),
     **{f"deep {method}": (deep, method, BFloat16()) for method in ("spike-and-slab", "thresholded-gaussian-gamma")},
 }
 

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 
 import torch
 from torch import Tensor, nn
-from torch.distributions import HalfNormal, Laplace, Normal
+from torch.distributions import AbsTransform, HalfNormal, Laplace, Normal, TransformedDistribution
 
 from softspike.posterior.spike_slab import SpikeSlab
 from softspike.prior import divergence  # noqa: F401  (registers the divergences)
@@ -81,11 +81,18 @@ class LearnedSpikeSlabPrior(Prior):
 
     @property
     def law(self) -> SpikeSlab:
-        scale = self.scale
-        slab = (
-            HalfNormal(scale, False) if self.positive else Normal(torch.zeros_like(scale), scale, validate_args=False)
-        )
-        return SpikeSlab(slab, self.logit, validate_args=False)
+        slab = Normal(torch.zeros_like(self.log_scale), self.scale, validate_args=False)
+        return SpikeSlab(_Half(slab) if self.positive else slab, self.logit, validate_args=False)
+
+
+class _Half(HalfNormal):
+    """torch's half-normal, made without sending a 0 to the device: a recorded training step could not do that."""
+
+    def __init__(self, base: Normal):
+        TransformedDistribution.__init__(self, base, AbsTransform(), validate_args=False)
+
+    def expand(self, batch_shape: torch.Size, _instance: HalfNormal | None = None) -> HalfNormal:
+        return _Half(self.base_dist.expand(batch_shape))
 
 
 def _logit(probability: float) -> Tensor:
