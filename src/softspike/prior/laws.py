@@ -2,6 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -91,7 +92,7 @@ class _Half(HalfNormal):
     def __init__(self, base: Normal):
         TransformedDistribution.__init__(self, base, AbsTransform(), validate_args=False)
 
-    def expand(self, batch_shape: torch.Size, _instance: HalfNormal | None = None) -> HalfNormal:
+    def expand(self, batch_shape: Any, _instance: Any = None) -> HalfNormal:
         return _Half(self.base_dist.expand(batch_shape))
 
 
