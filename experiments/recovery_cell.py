@@ -32,6 +32,15 @@ class Problem:
     steps: int
     bar: float | None  # mean correlation of matched latents to reach
     known: str  # what is known of others
+    positive: bool = True
+
+
+def _signed(n_features: int, n_sources: int, n_active: int) -> Problem:
+    """Codes N(0, 1) on their support: no constant of the calibration was chosen on these."""
+    return Problem(
+        lambda n, seed, noise: synthetic(n, n_features, n_sources, n_active, seed, noise, positive=False),
+        6000, 2000, n_active, 2000, None, "calibration only", positive=False,
+    )  # fmt: skip
 
 
 PROBLEMS = {
@@ -50,6 +59,9 @@ PROBLEMS = {
         lambda n, seed, noise: power_law_synthetic(n, 10, seed, noise=noise), 50_000, 4096, 10, 2000, None,
         "no published figure",
     ),
+    "d": _signed(20, 40, 4),
+    "e": _signed(32, 96, 5),
+    "f": _signed(64, 160, 8),
 }  # fmt: skip
 
 
@@ -83,8 +95,8 @@ def complete(cell: Cell, folder: Path, device: str) -> dict[str, Any]:
     sample = problem.sample(problem.n_train + problem.n_test, cell.seed, cell.noise)
     drawn = time.perf_counter()
     coder = SparseCoder(
-        sample.codes.shape[1], n_active=problem.n_active, method=cell.method, positive=True, max_steps=cell.steps,
-        encoder_steps=cell.encoder_steps, random_state=cell.seed, verbose=False, device=device,
+        sample.codes.shape[1], n_active=problem.n_active, method=cell.method, positive=problem.positive,
+        max_steps=cell.steps, encoder_steps=cell.encoder_steps, random_state=cell.seed, verbose=False, device=device,
     )  # fmt: skip
     rows = TensorRows(sample.x[: problem.n_train].to(device))
     coder.fit_rows(rows)

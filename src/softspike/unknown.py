@@ -15,8 +15,8 @@ __all__ = ["Likeness", "Seen", "most_alike"]
 # Shares of a thousandth make no difference, and with more than four times what is known there is little to learn.
 _LEAST, _MOST, _HALVINGS = 1 / 1024, 4.0, 7
 _EQUAL = 0.02  # counts that differ by less: the share is then known to within a seventh or so of itself
-# Atoms that were learned only nearly are not among the unknown ones, and cost intervals as much.
-_HARDER = 2
+# Atoms that were learned only nearly are not among the unknown ones, and cost intervals as much where no noise hides it.
+_HARDEST = 2.0
 
 
 class Seen(NamedTuple):
@@ -48,8 +48,8 @@ def most_alike(real: Seen, simulate: Callable[[float, float], Simulated], look: 
     often a component that was missed. No u need give both exactly; this one is equally far from both. Found by
     bisection of log u between 1/1024 and 4, which ends where the two sides are within 2 % of each other. `simulate`
     also gets the share of entries that were active in the codes of the last simulation and not in its truth. The
-    widths of intervals, which suffer from atoms that were learned only nearly as well, are set by a simulation with
-    twice as many unknown atoms.
+    widths of intervals, which suffer from atoms that were learned only nearly as well, are set by a simulation with up
+    to twice as many unknown atoms.
     """
     low, high, wrong = _LEAST, _MOST, 0.0
     for _ in range(_HALVINGS):
@@ -60,7 +60,7 @@ def most_alike(real: Seen, simulate: Callable[[float, float], Simulated], look: 
         if abs(ratio - 1) < _EQUAL:
             break
         low, high = (share, high) if ratio < 1 else (low, share)
-    harder = simulate(_HARDER * share, wrong)
+    harder = simulate(_harder(real.energy) * share, wrong)
     if calibration.fitted:
         calibration.fit_widening(*look(harder.x), harder.truth)
     return Likeness(share, simulated, calibration)
@@ -76,6 +76,12 @@ def _tried(real: Seen, simulated: Simulated, look: Callable[[Tensor], Seen]) -> 
 def _typical(energy: Tensor) -> Tensor:
     """The median, or a thousandth of the mean where half of all inputs are explained exactly and it would be 0."""
     return torch.maximum(energy.median(), energy.mean() / 1000)
+
+
+def _harder(energy: Tensor) -> float:
+    """min(mean ‖r‖²/typical ‖r‖², 2): one where codes leave noise, which is much the same for all inputs; more where
+    they leave whole atoms of some."""
+    return float((energy.mean() / _typical(energy)).clamp(1, _HARDEST).nan_to_num(1.0))
 
 
 def _ratio(seen: Seen, real: Seen, calibration: Calibration) -> float:
