@@ -15,7 +15,7 @@ __all__ = ["Likeness", "Seen", "most_alike"]
 # Shares of a thousandth make no difference, and with more than four times what is known there is little to learn.
 _LEAST, _MOST, _HALVINGS = 1 / 1024, 4.0, 7
 _EQUAL = 0.02  # counts that differ by less: the share is then known to within a seventh or so of itself
-# Atoms that were learned only nearly are not among the unknown ones, and cost intervals as much where no noise hides it.
+# Atoms that were learned only nearly are not among the unknown ones, and cost intervals as much where noise is small.
 _HARDEST = 2.0
 
 
