@@ -13,7 +13,7 @@ from softspike.objective import Evidence, Objective, importance_weighted_bound
 from softspike.posterior import Posterior, SpikeSlab
 from softspike.prior import Prior
 from softspike.schedule import Time
-from softspike.simulation import Like, Simulated, simulate, true_rates
+from softspike.simulation import Simulated, simulate, true_rates
 from softspike.solver.correction import Corrected, SupportCorrection
 from softspike.threshold import (
     Hard,
@@ -185,14 +185,13 @@ class VariationalCoder(Coder):
         more than four times the median (there, it is no noise), with the share of unknown atoms of `most_alike`."""
         generator, real = self.generator, self._seen(x, law)
         assert isinstance(generator, LinearGenerator)
-        counts = (real.code != 0).sum(-1)
-        variances = real.energy / (x.shape[-1] - counts).clamp_min(1)
-        rows = Like(counts, variances.clamp_max(_NOISIEST * variances.median()))
+        variances = real.energy / (x.shape[-1] - (real.code != 0).sum(-1)).clamp_min(1)
+        variances = variances.clamp_max(_NOISIEST * variances.median())
         activity = law.activation_probability.mean(0)
 
         def make(share: float, wrong: float) -> Simulated:
             rates = true_rates(activity, wrong, real.mean_count)
-            return simulate(generator, prior, rates, rows, share, seed)
+            return simulate(generator, prior, rates, variances, share, seed)
 
         return most_alike(real, make, self._seen)
 
