@@ -126,7 +126,7 @@ def test_atoms_that_depend_on_each_other(positive: bool, apart: float) -> None:
     correction.calibrate(x[::2], atoms, codes[::2], 12.0)
     found = [correction.plainly(x, atoms, codes, correction.levels).code]
     if available():
-        found.append(correct_compiled(x, atoms, codes, correction.levels, STEPS, positive).code)
+        found.append(correct_compiled(x, atoms, atoms.T @ atoms, codes, correction.levels, STEPS, positive).code)
     for code in found:
         assert ((x - code @ atoms.T).norm(dim=1) <= 1.001 * x.norm(dim=1)).all()
         assert (code.norm(dim=1) <= 50 * x.norm(dim=1)).all()
@@ -146,12 +146,14 @@ def test_compiled_equals_plain(n_components: int, n_rounds: int, positive: bool)
     x, codes = x[1::2], codes[1::2]
     codes[7] = 0
     wanted = correction.plainly(x, atoms, codes, correction.levels)
-    found = correct_compiled(x, atoms, codes, correction.levels, STEPS, positive)
+    found = correct_compiled(x, atoms, atoms.T @ atoms, codes, correction.levels, STEPS, positive)
     for one, other in zip(found, wanted, strict=True):
         apart = (one - other).abs().amax(1)
         assert (apart < 1e-9).double().mean() > 0.95
         assert apart.max() < 1e-4
-    low = correct_compiled(x.float(), atoms.float(), codes.float(), correction.levels.float(), STEPS, positive)[0]
+    atoms = atoms.float()
+    given = x.float(), atoms, atoms.T @ atoms, codes.float(), correction.levels.float()
+    low = correct_compiled(*given, STEPS, positive)[0]
     near = ((low - wanted.code).abs().amax(1) < 1e-4 * wanted.code.abs().max()).float().mean()
     assert near > 0.95
 

@@ -72,6 +72,7 @@ def by_adam():
 
 CASES = {
     "laplacian": built,
+    "one sample": lambda: built(objective=BestOf(1)),
     "laplacian, equations": lambda: built(conventions=EQUATIONS),
     "gaussian": lambda: built("thresholded-gaussian"),
     "subgradient": subgradient,

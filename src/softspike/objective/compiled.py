@@ -14,7 +14,7 @@ from softspike.threshold import SLOPES, FixedLevel, GammaLevel, ShiftedSoft
 
 __all__ = ["best_noise", "best_terms", "draw_key", "finds", "knows", "takes", "worth"]
 
-_LEAST = 2**16  # numbers to draw, below which a step takes less time than loading compiled code
+_LEAST = 2**14  # numbers to draw, below which a step takes less time than loading compiled code
 
 
 def takes(evidence: Evidence, n_samples: int) -> bool:
@@ -24,7 +24,7 @@ def takes(evidence: Evidence, n_samples: int) -> bool:
 
 def worth(n_samples: int, n_rows: int, n_components: int) -> bool:
     """Whether so many draws take longer than what it costs to have them compiled, and there are counters for them."""
-    return n_samples > 1 and n_samples * n_rows * n_components >= _LEAST and n_rows * n_components < 2**32
+    return n_samples * n_rows * n_components >= _LEAST and n_rows * n_components < 2**32
 
 
 def knows(evidence: Evidence) -> bool:

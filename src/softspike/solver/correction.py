@@ -5,6 +5,7 @@ from torch import Tensor, nn
 
 from softspike.solver.correction_compiled import CompiledRounds, correct_compiled, worth_compiling
 from softspike.solver.correction_dense import STEPS, Corrected, DenseRounds
+from softspike.solver.gram import KnownGram
 from softspike.threshold.cut import level_for_count
 
 __all__ = ["Corrected", "SupportCorrection"]
@@ -30,14 +31,14 @@ class SupportCorrection(nn.Module):
 
     def __init__(self, n_rounds: int, positive: bool = False):
         super().__init__()
-        self.positive = positive
+        self.positive, self.gram = positive, KnownGram()
         self.register_buffer("levels", torch.full((n_rounds, 2), torch.nan))
 
     def forward(self, x: Tensor, atoms: Tensor, codes: Tensor) -> Corrected:
         """The corrected code of x from a first one."""
         levels = self.levels[:0] if bool(self.levels.isnan().any()) else self.levels
         if len(levels) and worth_compiling(x, atoms):
-            return correct_compiled(x, atoms, codes, levels, STEPS, self.positive)
+            return correct_compiled(x, atoms, self.gram(atoms), codes, levels, STEPS, self.positive)
         return self.plainly(x, atoms, codes, levels)
 
     def plainly(self, x: Tensor, atoms: Tensor, codes: Tensor, levels: Tensor) -> Corrected:
@@ -63,7 +64,11 @@ class SupportCorrection(nn.Module):
         if mean_active >= len(atoms):
             return
         least = 1 / len(x)
-        rounds = (CompiledRounds if worth_compiling(x, atoms) else DenseRounds)(x, atoms, self.positive)
+        rounds = (
+            CompiledRounds(x, atoms, self.gram(atoms), self.positive)
+            if worth_compiling(x, atoms)
+            else DenseRounds(x, atoms, self.positive)
+        )
         state = rounds.start(codes)
         for level, share in zip(self.levels, _shares(len(self.levels)), strict=True):
             gains = self._size(state.slope) * (state.code == 0)

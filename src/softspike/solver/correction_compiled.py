@@ -27,14 +27,14 @@ def worth_compiling(x: Tensor, atoms: Tensor) -> bool:
     known = available() and x.device.type == "cpu" and x.dtype == atoms.dtype in (torch.float32, torch.float64)
     followed = torch.is_grad_enabled() and (x.requires_grad or atoms.requires_grad)
     d = atoms.shape[1]
-    return known and not followed and len(x) * d >= _WORTH_IT and d <= min(WIDEST_GRAM, 8 * len(x))
+    return known and not followed and len(x) * d >= _WORTH_IT and d <= WIDEST_GRAM
 
 
 class CompiledRounds:
     """What `DenseRounds` does, a part of a round at a time, where levels are still to be set."""
 
-    def __init__(self, x: Tensor, atoms: Tensor, positive: bool):
-        self.match, self.gram, self.positive = (x @ atoms).numpy(), (atoms.T @ atoms).numpy(), positive
+    def __init__(self, x: Tensor, atoms: Tensor, gram: Tensor, positive: bool):
+        self.match, self.gram, self.positive = (x @ atoms).numpy(), gram.numpy(), positive
 
     def start(self, codes: Tensor) -> Corrected:
         return self._part(codes, (), (_FIRST, 0, 0, 0))
@@ -53,14 +53,14 @@ class CompiledRounds:
 
 @torch.no_grad()
 def correct_compiled(
-    x: Tensor, atoms: Tensor, codes: Tensor, levels: Tensor, steps: Steps, positive: bool = False
+    x: Tensor, atoms: Tensor, gram: Tensor, codes: Tensor, levels: Tensor, steps: Steps, positive: bool = False
 ) -> Corrected:
     """The corrected codes (B, d) of x (B, D) and Aᵀ(x − Az), as the rounds in `SupportCorrection` find them.
 
-    `steps` of conjugate gradients: at first, after adding, after dropping, after dropping for the last time.
+    `gram` is AᵀA; `steps` of conjugate gradients: at first, after adding, after dropping, after dropping for the last
+    time.
     """
-    gram = (atoms.T @ atoms).numpy()
-    return _correct(lambda part: (x[part] @ atoms).numpy(), codes, gram, levels.numpy(), steps, positive)
+    return _correct(lambda part: (x[part] @ atoms).numpy(), codes, gram.numpy(), levels.numpy(), steps, positive)
 
 
 def _correct(
