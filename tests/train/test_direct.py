@@ -90,8 +90,9 @@ def step_of(coder, recipe, precision=FullPrecision()):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_equal_to_autograd(name):
+def test_equal_to_autograd(name, monkeypatch):
     """Eight steps: every loss and, at the end, parameters and momenta, within 1e-4 of their size."""
+    monkeypatch.setattr("softspike.objective.compiled._LEAST", 0)  # one sample of so few components, too
     x = torch.randn(8, 100, STUDY.n_features, generator=torch.Generator().manual_seed(0))
     runs = []
     for way in (DirectStep, lambda step: step):
