@@ -9,7 +9,7 @@ loss as one writes it first, by `torch.distributions`; "bare", by a loop in plai
 (`best_of_bare`; for the linear and the unrolled encoder, Gamma levels and spike-and-slab by `BestOfPlain` with torch's
 layers and SGD); "compiled", the tuned loss through `torch.compile`, where there is a C++ compiler; "our loop",
 `BestOfPlain` with our encoder and optimiser. Two columns say what would be possible, both over the bare way: "at best"
-is a step by autograd with one sample in place of the winner of J, and "products" is nothing but ours with all weights,
+is our step with one sample in place of the best of J, and "products" is nothing but ours with all weights,
 forwards and backwards, and their descent, which every step must do. Memory is what training adds to a process that has
 loaded everything. In bfloat16 all but the first, the bare and the compiled way multiply in bfloat16; "our loop" is then
 the comparison at equal precision.
