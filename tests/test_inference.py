@@ -236,3 +236,18 @@ def test_codes_of_a_loaded_coder(tmp_path):
     coder = quick().fit(X)
     coder.save(tmp_path / "run")
     assert abs(SparseCoder.load(tmp_path / "run").transform(X) - coder.transform(X)).max() == 0
+
+
+def test_rows_whose_squares_overflow_are_told():
+    """In float32 they have no code, in float64 they have one; the others keep theirs."""
+    x = np.random.default_rng(0).standard_normal((600, 12)).astype(np.float32)
+    coder = SparseCoder(16, n_active=3, max_steps=20, random_state=0, verbose=False).fit(x)
+    spoiled = x[:5].copy()
+    spoiled[[1, 3]] *= 1e30
+    with pytest.warns(UserWarning, match="2 of 5 rows have no code.*float64"):
+        codes = coder.transform(spoiled).toarray()
+    with pytest.warns(UserWarning, match="2 of 5 rows have no code"):
+        coder.transform(spoiled, return_std=True)
+    assert np.isnan(codes).any(1).tolist() == [False, True, False, True, False]
+    np.testing.assert_allclose(codes[[0, 2, 4]], coder.transform(x[[0, 2, 4]]).toarray(), rtol=0, atol=1e-5)
+    assert np.isfinite(coder.transform(spoiled.astype(np.float64)).toarray()).all()

@@ -1,6 +1,7 @@
 """Using a trained coder: standardise, run, a chunk at a time, in the precision of the data."""
 
 import copy
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -44,20 +45,24 @@ class Inference:
 
     def codes(self, rows: Rows) -> sparse.csr_matrix:
         """The deterministic codes, CSR with exact zeros; besides them, no more than a few batches are held."""
-        found = self._growing(rows)
+        found, without = self._growing(rows), 0
         for z in self._map(rows, lambda coder, x: coder.code(x)):
             found.append(z.cpu().numpy())
+            without += _without_code(z)
+        _warn_of(without, len(rows))
         return found.finished()
 
     def codes_and_std(self, rows: Rows) -> tuple[sparse.csr_matrix, np.ndarray]:
         """The codes and the standard deviation of each coefficient, (n, d), from one pass."""
         found = self._growing(rows)
         stds = np.empty((len(rows), found.n_columns), np.float64 if _is_double(rows) else np.float32)
-        first = 0
+        first = without = 0
         for z, std in self._map(rows, lambda coder, x: coder.code_and_std(x)):
             found.append(z.cpu().numpy())
+            without += _without_code(z)
             stds[first : first + len(std)] = std.cpu().numpy()
             first += len(std)
+        _warn_of(without, len(rows))
         return found.finished(), stds
 
     def activation_probability(self, rows: Rows) -> np.ndarray:
@@ -103,6 +108,20 @@ class Inference:
         if self._double is None:
             self._double = copy.deepcopy(self.coder).double(), copy.deepcopy(self.standardiser).double()
         return self._double
+
+
+def _without_code(z: Tensor) -> int:
+    """How many rows of codes hold something that is no number."""
+    return int((~z.isfinite()).any(-1).sum())
+
+
+def _warn_of(without: int, total: int) -> None:
+    if without:
+        warnings.warn(
+            f"{without} of {total} rows have no code (NaN): their values are so far beyond those that were learned "
+            "from that their squares overflow; give such rows as float64, or scale them",
+            stacklevel=3,
+        )
 
 
 def _is_double(rows: Rows) -> bool:
