@@ -6,11 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command import softspike
 
-from softspike.bench.entry import Quality
+from softspike.bench.entry import Entry, Quality
 from softspike.bench.table import Row, verdicts
+from softspike.bench.timing import signals_within
 
 
 def test_quick_bench(tmp_path: Path) -> None:
@@ -110,3 +112,21 @@ def test_the_verdict_compares_equal_accuracy_only() -> None:
     assert "4.00 × slower than it" in fista
     assert "ours is 3.00 × as fast as the fastest of equal accuracy, exact LARS" in lasso
     assert "ours is 2.00 × slower than the fastest of equal accuracy, quick OMP" in omp
+
+
+@pytest.mark.parametrize(
+    ("slow", "fast", "expected"),
+    [(1e-5, 1e-5, 1000), (4e-3, 4e-3, 50), (1.2e-3, 1e-5, 1000), (1.2e-3, 1.2e-3, 83), (1.2e-3, 4e-4, 250)],
+    ids=["all", "slow", "compiled for many", "some", "compiled, and some"],
+)
+def test_as_many_signals_are_timed_as_fit(monkeypatch, slow, fast, expected):
+    """A method of `slow` seconds a signal for up to 50 of them and `fast` for more, in a tenth of a second; to 10 %."""
+    clock = [0.0]
+
+    def code(n):
+        clock[0] += n * (slow if n <= 50 else fast)
+        return np.zeros((n, 2), np.float32)
+
+    monkeypatch.setattr("softspike.bench.timing.time.process_time", lambda: clock[0])
+    entry = Entry("lasso", "softspike", "made up", code, "")
+    assert signals_within(entry, 1000, 0.1) == pytest.approx(expected, rel=0.1)

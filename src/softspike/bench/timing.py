@@ -9,13 +9,15 @@ from softspike.bench.entry import Codes, Entry
 __all__ = ["rounds", "signals_within"]
 
 _FIRST = 50  # signals of a first trial, which also compiles and loads
+_MORE = 3  # trials of the number found, while each takes less than half of what was expected
 _ENOUGH = 0.25  # of the time there is; a trial that takes as long says how long the rest will
 
 
 def signals_within(entry: Entry, n_signals: int, seconds: float) -> int:
     """How many signals the method codes in about so much processor time: all, or a number that its row will state.
 
-    By trials that grow, since a few signals bear the whole cost of what is done once for all.
+    By trials that grow, since a few signals bear the whole cost of what is done once for all, and some methods take
+    another way for many.
     """
     count = min(_FIRST, n_signals)
     entry.code(count)
@@ -25,6 +27,20 @@ def signals_within(entry: Entry, n_signals: int, seconds: float) -> int:
         took = _timed(entry, count)[0].cpu
         if took > _ENOUGH * seconds:  # or it was the first to load what is compiled for so many
             took = min(took, _timed(entry, count)[0].cpu)
+    for _ in range(_MORE):
+        fits = _within(count, took, n_signals, seconds)
+        if fits == count:
+            break
+        took, expected, count = _timed(entry, fits)[0].cpu, took * fits / count, fits
+        if took > expected:
+            took = min(took, _timed(entry, count)[0].cpu)
+        if took > 0.5 * expected:
+            break
+    return _within(count, took, n_signals, seconds) if took < 0.5 * seconds else count
+
+
+def _within(count: int, took: float, n_signals: int, seconds: float) -> int:
+    """How many signals take so many seconds, where `count` of them took `took`."""
     return n_signals if took * n_signals <= seconds * count else max(int(count * seconds / took), min(_FIRST, count))
 
 
