@@ -246,8 +246,11 @@ def test_rows_whose_squares_overflow_are_told():
     spoiled[[1, 3]] *= 1e30
     with pytest.warns(UserWarning, match="2 of 5 rows have no code.*float64"):
         codes = coder.transform(spoiled).toarray()
-    with pytest.warns(UserWarning, match="2 of 5 rows have no code"):
+    with pytest.warns(UserWarning, match="2 of 5 rows have no code") as told:
         coder.transform(spoiled, return_std=True)
+    with pytest.warns(UserWarning, match="2 of 5 rows have no probabilities") as also:
+        coder.activation_probability(spoiled)
+    assert told[0].filename == also[0].filename == __file__
     assert np.isnan(codes).any(1).tolist() == [False, True, False, True, False]
     np.testing.assert_allclose(codes[[0, 2, 4]], coder.transform(x[[0, 2, 4]]).toarray(), rtol=0, atol=1e-5)
     assert np.isfinite(coder.transform(spoiled.astype(np.float64)).toarray()).all()

@@ -48,7 +48,7 @@ class Inference:
         found, without = self._growing(rows), 0
         for z in self._map(rows, lambda coder, x: coder.code(x)):
             found.append(z.cpu().numpy())
-            without += _without_code(z)
+            without += _without_number(z)
         _warn_of(without, len(rows))
         return found.finished()
 
@@ -59,7 +59,7 @@ class Inference:
         first = without = 0
         for z, std in self._map(rows, lambda coder, x: coder.code_and_std(x)):
             found.append(z.cpu().numpy())
-            without += _without_code(z)
+            without += _without_number(z)
             stds[first : first + len(std)] = std.cpu().numpy()
             first += len(std)
         _warn_of(without, len(rows))
@@ -67,7 +67,8 @@ class Inference:
 
     def activation_probability(self, rows: Rows) -> np.ndarray:
         """P(zᵢ ≠ 0 | x), (n, d)."""
-        parts = self._map(rows, lambda coder, x: coder.activation_probability(x))
+        parts = list(self._map(rows, lambda coder, x: coder.activation_probability(x)))
+        _warn_of(sum(map(_without_number, parts)), len(rows), "probabilities", depth=4)
         return np.concatenate([part.cpu().numpy() for part in parts])
 
     @torch.no_grad()
@@ -110,17 +111,18 @@ class Inference:
         return self._double
 
 
-def _without_code(z: Tensor) -> int:
-    """How many rows of codes hold something that is no number."""
+def _without_number(z: Tensor) -> int:
+    """How many rows hold something that is no number."""
     return int((~z.isfinite()).any(-1).sum())
 
 
-def _warn_of(without: int, total: int) -> None:
+def _warn_of(without: int, total: int, what: str = "code", depth: int = 5) -> None:
+    """In the name of who called the estimator, whose `transform` scikit-learn wraps once more."""
     if without:
         warnings.warn(
-            f"{without} of {total} rows have no code (NaN): their values are so far beyond those that were learned "
+            f"{without} of {total} rows have no {what} (NaN): their values are so far beyond those that were learned "
             "from that their squares overflow; give such rows as float64, or scale them",
-            stacklevel=3,
+            stacklevel=depth,
         )
 
 

@@ -31,7 +31,8 @@ class KnownGram:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, KnownGram)  # what is remembered is no setting, by which models could differ
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        return hash(KnownGram)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return KnownGram, ()  # copies and files hold none: it is d² numbers that anyone can compute
