@@ -1,5 +1,7 @@
 """What simulation makes of probabilities and intervals."""
 
+import math
+
 import pytest
 import torch
 from scipy.stats import norm
@@ -192,6 +194,28 @@ def test_intervals_expect_more_unknown_atoms_the_less_even_the_residuals(energy:
 
     most_alike(seen, world, lambda x: seen)
     assert shares[-1] / shares[-2] == pytest.approx(times)
+
+
+def test_no_more_unknown_atoms_are_tried_where_they_leave_less() -> None:
+    """Codes of one component fewer for each fivefold share: the first share stays, and nothing beyond the second."""
+    truth = torch.zeros(50, D)
+    truth[:, :10] = 3.0
+    real = Seen(Hard(Normal(truth, 0.1), 1.0), torch.ones(50), truth)
+    shares: list[float] = []
+
+    def world(share: float, wrong: float) -> Simulated:
+        shares.append(share)
+        left = max(int(8 - 3 * math.log(share / 0.0625, 5)), 1)
+        return Simulated(truth * (torch.arange(D) < left), truth)
+
+    def look(x: Tensor) -> Seen:
+        law = Hard(Normal(x, torch.tensor(0.1)), 1.0)
+        return Seen(law, torch.ones(len(x)), law.code())
+
+    found = most_alike(real, world, look)
+    assert found.share == pytest.approx(0.0625)
+    assert max(shares) == pytest.approx(0.5)
+    assert len(shares) == 3
 
 
 def test_nothing_active_has_no_likeness() -> None:

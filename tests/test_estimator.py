@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from small import quick, same_bits, small_data
 
+from softspike import SparseCoder
 from softspike.methods import METHODS, POSITIVE_METHODS
 
 X, UNSEEN = small_data(), small_data(4000, seed=1)
@@ -218,3 +219,15 @@ def test_too_few_rows_to_set_the_count_on_are_told(method, n_rows, warned):
         warnings.simplefilter("always")
         quick(n_components=8, method=method, max_steps=3).fit(x)
     assert any("too few to keep any aside" in str(one.message) for one in seen) == warned
+
+
+@pytest.mark.parametrize("method", ["hard-gaussian", "thresholded-laplacian"])
+def test_learning_goes_on_where_gradients_were_switched_off(method):
+    x = np.random.default_rng(0).standard_normal((300, 8)).astype(np.float32)
+
+    def fitted():
+        return SparseCoder(12, n_active=2, method=method, max_steps=5, random_state=0, verbose=False).fit(x)
+
+    with torch.no_grad():
+        inside = fitted().partial_fit(x)
+    np.testing.assert_array_equal(inside.components_, fitted().partial_fit(x).components_)

@@ -99,7 +99,8 @@ def training(coder: Trainable, device: torch.device) -> Iterator[None]:
     torch.backends.cudnn.benchmark = before or device.type == "cuda"
     coder.train()
     try:
-        yield
+        with torch.enable_grad():  # whoever called may have switched it off
+            yield
     finally:
         coder.eval()
         torch.backends.cudnn.benchmark = before
