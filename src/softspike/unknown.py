@@ -48,10 +48,10 @@ def most_alike(real: Seen, simulate: Callable[[float, float], Simulated], look: 
     atom that is missing takes many others to make up for it. The right side falls: what the code leaves is then less
     often a component that was missed. No u need give both exactly; this one is equally far from both. Found by
     bisection of log u between 1/1024 and 4, which ends where the two sides are within 2 % of each other, or where more
-    unknown atoms leave fewer components, as of a model that has learned next to nothing. `simulate`
-    also gets the share of entries that were active in the codes of the last simulation and not in its truth. The
-    widths of intervals, which suffer from atoms that were learned only nearly as well, are set by a simulation with up
-    to twice as many unknown atoms.
+    unknown atoms leave fewer components, as of a model that has learned next to nothing. `simulate` also gets the share
+    of entries that were active in the codes of the last simulation and not in its truth. The widths of intervals, which
+    suffer from atoms that were learned only nearly as well, are set by a simulation with up to twice as many unknown
+    atoms.
     """
     low, high, wrong, before = _LEAST, _MOST, 0.0, None
     for _ in range(_HALVINGS):
