@@ -17,7 +17,7 @@ from softspike.bench.timing import signals_within
 
 def test_quick_bench(tmp_path: Path) -> None:
     """Three timings of every row, the count and the gap that were asked for, and z = 0 explaining nothing."""
-    result = softspike("bench", "--quick", "-o", tmp_path / "made" / "speed")
+    result = softspike("bench", "--quick", "--seconds", "20", "-o", tmp_path / "made" / "speed")
     assert result.code == 0, result.err
     content = json.loads((tmp_path / "made" / "speed.json").read_text())
     rows = {f"{row['package']} {row['name']}".strip(): row for row in content["rows"]}
@@ -26,6 +26,7 @@ def test_quick_bench(tmp_path: Path) -> None:
         assert f"| {label} |" in page
         assert len(row["seconds"]) == (0 if label == "z = 0" else 3)
         assert all(second > 0 for second in row["seconds"])
+        assert row["signals"] == 1000  # there is time for all of them, also on a busy machine
     nothing = rows["z = 0"]["quality"]
     assert nothing["active"] == 0
     assert nothing["explained"] <= 0
@@ -39,7 +40,6 @@ def test_quick_bench(tmp_path: Path) -> None:
     assert rows["softspike OMP"]["quality"]["explained"] == pytest.approx(
         rows["scikit-learn omp"]["quality"]["explained"], abs=0.002
     )
-    assert rows["softspike OMP"]["signals"] == 1000  # enough for what is compiled
     for kind, least in {"default model": 0.3, "linear encoder": 0.3, "MLP encoder": 0.02}.items():
         for draws in (1, 20):
             quality = rows[f"softspike transform, {kind}, J = {draws}"]["quality"]
