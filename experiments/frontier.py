@@ -58,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--learning-rate", type=float, help="for all methods; their own by default")
     add("--encoder-steps", type=int, default=5)
     add("--rounds", type=int, default=20, help="of correction of our supports")
+    add("--refits", type=int, default=20, help="of our dictionary, after training; at most")
     add("--asked", type=float, default=1.0, help="of each count, what our method is asked for")
     add("--seeds", type=_numbers, default=[0])
     add("--device", default="auto")
@@ -86,7 +87,7 @@ def _jobs(options: argparse.Namespace) -> list[_Job]:
     cells = [
         Cell(
             options.data, options.components, method, count, int(seed), steps, batch,
-            options.learning_rate, options.encoder_steps, options.rounds, options.asked, **size,
+            options.learning_rate, options.encoder_steps, options.rounds, options.refits, options.asked, **size,
         )
         for seed in options.seeds for method in options.methods for count in counts
     ]  # fmt: skip

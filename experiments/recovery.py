@@ -1,14 +1,15 @@
 """Ground truth: how much of a known dictionary, of known codes and of known supports is found.
 
-    python -m experiments.recovery a|b|wide|c|d|e|f [--seeds 5] [--noise 0.0] [--steps N] --out FOLDER [--plot]
+    python -m experiments.recovery a|b|wide|c|d|e|f|g|h [--seeds 5] [--noise 0.0] [--steps N] --out FOLDER [--plot]
     python -m experiments.recovery c --device cuda --workers 16 --out FOLDER --plot
 
 (a) 16 sources in 8 dimensions and (b) 64 in 32, 3 active, 1,024 rows to learn from and 1,024 to test, no noise;
 (wide) 256 in 64, 6 active; (c) 1,024 in 128 with power-law activity and correlated pairs, 10 active on average.
-On the support codes are |N(0, 1)|, so every method is asked for non-negative codes. (d) 40 in 20, 4 active, (e) 96 in
-32, 5 active, (f) 160 in 64, 8 active: signed codes, 6,000 rows, for calibration alone. Nothing is tuned per seed or per
-method: n_active is the true mean count, the rest as in `PROBLEMS`. A finished cell is kept as JSON in FOLDER/cells and
-not run again; the time each part of it took stands in it. The environment's OMP_NUM_THREADS is kept, where it is set.
+On the support codes are |N(0, 1)|, so every method is asked for non-negative codes. For calibration: (d) 40 in 20,
+4 active, (e) 96 in 32, 5 active, (f) 160 in 64, 8 active, signed codes, 6,000 rows; (g) 30 in 30, 6 active, and (h) 40
+in 40, 12 active, signed, complete dictionaries, 10,000 rows. Nothing is tuned per seed or per method: n_active is the
+true mean count, the rest as in `PROBLEMS`. A finished cell is kept as JSON in FOLDER/cells and not run again; the time
+each part of it took stands in it. The environment's OMP_NUM_THREADS is kept, where it is set.
 """
 
 import argparse
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
     steps = options.steps or PROBLEMS[options.problem].steps
     cells = [
-        Cell(options.problem, method, seed, options.noise, steps, options.encoder_steps)
+        Cell(options.problem, method, seed, options.noise, steps, options.encoder_steps, options.refits)
         for method in options.methods for seed in range(options.seeds)
     ]  # fmt: skip
     folder = options.out / "cells"
@@ -53,6 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     found = {m: [complete(c, folder, options.device) for c in cells if c.method == m] for m in options.methods}
     problem = PROBLEMS[options.problem]
     settings = {"steps": steps, "encoder_steps": options.encoder_steps, "noise": options.noise, "seeds": options.seeds}
+    settings["refits"] = options.refits
     page = {"problem": options.problem, "known": problem.known, "bar": problem.bar, **settings}
     target = options.out / f"recovery_{cells[0].setting}.json"
     target.write_text(json.dumps({**page, "methods": summarise(found)}, indent=1))
@@ -78,6 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--noise", type=float, default=0.0)
     add("--steps", type=int, help="training steps, for every method")
     add("--encoder-steps", type=int, default=5)
+    add("--refits", type=int, default=20, help="of our dictionary, after training; at most")
     add("--methods", nargs="+", default=list(METHODS))
     add("--device", default="auto")
     add("--workers", type=int, default=1, help="processes, each with its own cells")

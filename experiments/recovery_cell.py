@@ -35,11 +35,11 @@ class Problem:
     positive: bool = True
 
 
-def _signed(n_features: int, n_sources: int, n_active: int) -> Problem:
-    """Codes N(0, 1) on their support: no constant of the calibration was chosen on these."""
+def _calibration(n_features: int, n_sources: int, n_active: int, n_train: int, steps: int, positive: bool) -> Problem:
+    """Of which nothing is published: for probabilities and intervals alone."""
     return Problem(
-        lambda n, seed, noise: synthetic(n, n_features, n_sources, n_active, seed, noise, positive=False),
-        6000, 2000, n_active, 2000, None, "calibration only", positive=False,
+        lambda n, seed, noise: synthetic(n, n_features, n_sources, n_active, seed, noise, positive),
+        n_train, 2000, n_active, steps, None, "calibration only", positive,
     )  # fmt: skip
 
 
@@ -59,9 +59,11 @@ PROBLEMS = {
         lambda n, seed, noise: power_law_synthetic(n, 10, seed, noise=noise), 50_000, 4096, 10, 2000, None,
         "no published figure",
     ),
-    "d": _signed(20, 40, 4),
-    "e": _signed(32, 96, 5),
-    "f": _signed(64, 160, 8),
+    "d": _calibration(20, 40, 4, 6000, 2000, positive=False),
+    "e": _calibration(32, 96, 5, 6000, 2000, positive=False),
+    "f": _calibration(64, 160, 8, 6000, 2000, positive=False),
+    "g": _calibration(30, 30, 6, 10_000, 3000, positive=True),
+    "h": _calibration(40, 40, 12, 10_000, 3000, positive=False),
 }  # fmt: skip
 
 
@@ -75,10 +77,12 @@ class Cell:
     noise: float
     steps: int
     encoder_steps: int = 5
+    refits: int = 20
 
     @property
     def setting(self) -> str:
-        return f"{self.problem}-n{self.noise:g}-t{self.steps}-k{self.encoder_steps}"
+        refits = "" if self.refits == 20 else f"-f{self.refits}"
+        return f"{self.problem}-n{self.noise:g}-t{self.steps}-k{self.encoder_steps}{refits}"
 
     @property
     def name(self) -> str:
@@ -96,7 +100,8 @@ def complete(cell: Cell, folder: Path, device: str) -> dict[str, Any]:
     drawn = time.perf_counter()
     coder = SparseCoder(
         sample.codes.shape[1], n_active=problem.n_active, method=cell.method, positive=problem.positive,
-        max_steps=cell.steps, encoder_steps=cell.encoder_steps, random_state=cell.seed, verbose=False, device=device,
+        max_steps=cell.steps, encoder_steps=cell.encoder_steps, dictionary_refits=cell.refits, random_state=cell.seed,
+        verbose=False, device=device,
     )  # fmt: skip
     rows = TensorRows(sample.x[: problem.n_train].to(device))
     coder.fit_rows(rows)

@@ -12,7 +12,7 @@ from softspike.calibration import Calibration
 from softspike.generator import UnitNormDictionary
 from softspike.metric.calibration import calibration_error, interval_coverage
 from softspike.prior import LearnedSpikeSlabPrior
-from softspike.simulation import Simulated, simulate, true_rates
+from softspike.simulation import Inputs, Simulated, simulate, true_rates
 from softspike.threshold import Hard, PositiveHard
 from softspike.unknown import Seen, most_alike
 
@@ -88,18 +88,24 @@ def test_fewer_events_than_knots() -> None:
 
 @pytest.mark.parametrize("positive", [False, True])
 def test_simulated_data_is_what_it_says(positive: bool) -> None:
-    """Rates within five standard errors, values from the slab, noise of its variance, the same draw every time."""
+    """Rates within five standard errors, values from the slab, noise of its variance, the same draw every time; counts
+    of inputs that are as loud as they are full, so that the two stay together."""
     generator, rates = UnitNormDictionary(30, 40), torch.linspace(0.01, 0.3, 40)
-    prior, variance = LearnedSpikeSlabPrior(0.1, scale=2.0, positive=positive).law, torch.tensor([0.09])
+    counts = (torch.rand(500, 40, generator=torch.Generator().manual_seed(1)) < rates).sum(1)
+    like = Inputs(counts, 0.09 * counts / counts.double().mean().float())
+    prior = LearnedSpikeSlabPrior(0.1, scale=2.0, positive=positive).law
     with torch.no_grad():
-        one, two = (simulate(generator, prior, rates, variance, unknown=0.0) for _ in range(2))
+        one, two = (simulate(generator, prior, rates, like, unknown=0.0) for _ in range(2))
         residual = one.x - generator(one.truth)
     assert torch.equal(one.x, two.x)
-    n = len(one.truth)
+    n, active = len(one.truth), (one.truth != 0).sum(1).double()
+    assert set(active.tolist()) <= set(counts.tolist())
+    assert float(active.var()) == pytest.approx(float(counts.double().var()), rel=0.2)
+    assert float(torch.corrcoef(torch.stack([active, residual.square().mean(1).double()]))[0, 1]) > 0.7
     assert (((one.truth != 0).double().mean(0) - rates).abs() <= 5 * (rates * (1 - rates) / n).sqrt()).all()
     assert (one.truth >= 0).all() == positive
     assert float(one.truth[one.truth != 0].abs().median()) == pytest.approx(2 * norm.ppf(0.75), rel=0.03)
-    assert float(residual.square().mean()) == pytest.approx(0.09, rel=5 * (2 / residual.numel()) ** 0.5)
+    assert float(residual.square().mean()) == pytest.approx(0.09, rel=0.05)
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
@@ -124,7 +130,7 @@ def test_rows_that_overflowed_teach_nothing(bad: float) -> None:
 def test_unknown_atoms_add_what_no_code_explains() -> None:
     """With a share u of unknown activity E‖x − Az‖² = u·Σπᵢ·E s², within five standard errors; a half has a subset."""
     generator, rates = UnitNormDictionary(30, 40), torch.full((40,), 0.1)
-    prior, none = LearnedSpikeSlabPrior(0.1, scale=2.0).law, torch.zeros(1)
+    prior, none = LearnedSpikeSlabPrior(0.1, scale=2.0).law, Inputs(torch.tensor([4]), torch.zeros(1))
     quiet = torch.ones(2048, dtype=torch.bool)
     for share in (0.4, 0.2, 0.05):
         with torch.no_grad():
@@ -141,7 +147,8 @@ def test_unknown_atoms_lie_where_the_atoms_do() -> None:
     generator, rates = UnitNormDictionary(6, 5), torch.full((5,), 0.3)
     with torch.no_grad():
         generator.atoms[2:] = 0
-        x = simulate(generator, LearnedSpikeSlabPrior(0.1).law, rates, torch.zeros(1), unknown=1.0).x
+        some = Inputs(torch.tensor([1, 2]), torch.zeros(2))
+        x = simulate(generator, LearnedSpikeSlabPrior(0.1).law, rates, some, unknown=1.0).x
     assert float(x[:, 2:].abs().max()) < 1e-6
     assert float(x[:, :2].abs().max()) > 1
 
@@ -180,11 +187,13 @@ def test_the_share_of_unknown_atoms_is_found(scale: float) -> None:
         ([1.0, 1.0, 2.5], 1.5),
         ([1.0, 1.0, 90.0], 2.0),
         ([1.0, 3.0, 3.0], 1.0),
-        ([0.0, 0.0], 1.0),
+        ([0.0, 0.0], 2.0),
+        ([1e-4, 1e-4, 1e-4], 2.0),
     ],
 )
 def test_intervals_expect_more_unknown_atoms_the_less_even_the_residuals(energy: list[float], times: float) -> None:
-    """The last simulation, by which they are set, has min(mean/median, 2) times the share of the one before."""
+    """The last simulation, by which they are set, has min(mean/median, 2) times the share of the one before; twice
+    where next to nothing is left."""
     truth = (torch.rand(len(energy), D, generator=torch.Generator().manual_seed(0)) < 0.5).float() * 3
     seen, shares = Seen(Hard(Normal(truth, 0.1), 1.0), torch.tensor(energy).float(), truth), []
 

@@ -34,7 +34,7 @@ ARROW = [
     ["files"],
     ["run"],
     ["methods"],
-    ["parameters", "choices"],
+    ["parameters", "choices", "refitting"],
     ["fitting"],
     ["stream", "inference", "reproduce", "several"],
     ["source"],

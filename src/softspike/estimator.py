@@ -52,7 +52,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
     positive : codes ≥ 0, of data that is scaled but not centred: sums of parts start from 0, not from the mean.
     encoder_steps : depth of the unrolled encoder; more steps cost training time.
     correction_rounds : rounds in which the support that the encoder finds is corrected, 0 for none; more code better,
-        and take longer. Both are for the default method.
+        and take longer.
+    dictionary_refits : steps of least squares, at most, that fit the atoms to corrected codes after training, as long
+        as rows kept aside are rebuilt better; 0 for none. These three are for the default method.
     n_init : starts, from `random_state` on; they train together on the same rows, in float32, and `fit` keeps the one
         that rebuilds held-out rows best. Without checkpoints.
     constant_features : 'error' refuses columns without variance, 'keep' lets them pass.

@@ -15,6 +15,7 @@ from softspike.coder import Coder
 from softspike.data import DataError, Rows, StandardisedRows, Standardiser, SubsetRows, on_device
 from softspike.data.chunks import chunks
 from softspike.methods import Built, Plan, build
+from softspike.refitting import refit_dictionary
 from softspike.train import (
     Alone,
     Interrupted,
@@ -157,10 +158,13 @@ def fit_rows(
 
 
 def calibrate_on(held_out: Rows, learning: Rows, trained: Sequence[tuple[Coder, Plan]], device: torch.device) -> Tensor:
-    """Place the cut of each coder for its plan's target, on rows that training never saw; these rows, (n, D)."""
+    """Refit the atoms of each coder, where it has any, and place its cut for its plan's target, on rows that training
+    never saw; these rows, (n, D)."""
     weights = balancing_weights(_energies(held_out), _energies(SubsetRows(learning, _some(len(learning)))))
     aside = held_out.take(torch.arange(len(held_out))).to(device)
     for coder, plan in trained:
+        if len(held_out) < len(learning):  # else none were kept aside, and nothing could say when to stop
+            refit_dictionary(coder, plan, learning, aside)
         coder.calibrate(aside, plan.target_active, weights)
     if len(held_out) >= len(learning) and any(coder.counts_by_rows for coder, _ in trained):
         warnings.warn(

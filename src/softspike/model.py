@@ -13,7 +13,7 @@ from softspike.objective import Evidence, Objective, importance_weighted_bound
 from softspike.posterior import Posterior, SpikeSlab
 from softspike.prior import Prior
 from softspike.schedule import Time
-from softspike.simulation import Simulated, simulate, true_rates
+from softspike.simulation import Inputs, Simulated, simulate, true_rates
 from softspike.solver.correction import Corrected, SupportCorrection
 from softspike.threshold import (
     Hard,
@@ -181,17 +181,18 @@ class VariationalCoder(Coder):
         return self._most_alike(x, law, prior, seed).simulated
 
     def _most_alike(self, x: Tensor, law: Hard | PositiveHard, prior: SpikeSlab, seed: int = 0) -> Likeness:
-        """Codes as often active as those of x, in noise of the variances ‖x − Az‖²/(D − #z), none of which counts as
+        """Codes with the counts of those of x, in noise of the variances ‖x − Az‖²/(D − #z), none of which counts as
         more than four times the median (there, it is no noise), with the share of unknown atoms of `most_alike`."""
         generator, real = self.generator, self._seen(x, law)
         assert isinstance(generator, LinearGenerator)
-        variances = real.energy / (x.shape[-1] - (real.code != 0).sum(-1)).clamp_min(1)
-        variances = variances.clamp_max(_NOISIEST * variances.median())
+        counts = (real.code != 0).sum(-1)
+        variances = real.energy / (x.shape[-1] - counts).clamp_min(1)
+        like = Inputs(counts, variances.clamp_max(_NOISIEST * variances.median()))
         activity = law.activation_probability.mean(0)
 
         def make(share: float, wrong: float) -> Simulated:
             rates = true_rates(activity, wrong, real.mean_count)
-            return simulate(generator, prior, rates, variances, share, seed)
+            return simulate(generator, prior, rates, like, share, seed)
 
         return most_alike(real, make, self._seen)
 

@@ -8,7 +8,7 @@ from torch import Generator, Tensor
 from softspike.generator import LinearGenerator
 from softspike.posterior import SpikeSlab, draw
 
-__all__ = ["Simulated", "simulate", "true_rates"]
+__all__ = ["Inputs", "Simulated", "simulate", "true_rates"]
 
 _MOST_ROWS, _MOST_NUMBERS, _MOST_WEIGHTS = 2048, 2**22, 2**24
 
@@ -18,30 +18,45 @@ class Simulated(NamedTuple):
     truth: Tensor  # (n, d), the codes on the known atoms
 
 
+class Inputs(NamedTuple):
+    """What simulated data share with the real inputs that they are to be like, one by one."""
+
+    counts: Tensor  # (n,) of active components
+    variances: Tensor  # (n,) of the noise, per feature
+
+
 def simulate(
-    generator: LinearGenerator, prior: SpikeSlab, rates: Tensor, variances: Tensor, unknown: float, seed: int = 0
+    generator: LinearGenerator, prior: SpikeSlab, rates: Tensor, like: Inputs, unknown: float, seed: int = 0
 ) -> Simulated:
     """x = Az + Uy + √v·ε: codes z and y from the prior's slab, the model's atoms A, others U that the model lacks.
 
-    Each row has one of the variances v, (n,), drawn at random. Component i of z is active with probability rates[i],
-    component i of y with unknown·rates[i]. A simulation without U would be too kind: it trusts the dictionary, and all
-    that goes wrong with a real one would be missing from it. Its columns are random mixtures of all atoms, Ag/‖Ag‖ with
-    g Gaussian: in the directions in which atoms are, where data are that they were learned from. At most 2,048 rows,
-    the same for the same arguments, and fewer active entries of y among them for a smaller share.
+    Each row has the count and the variance v of one of the inputs that it is like, drawn at random: so many components
+    of z are active, i with about the probability rates[i], and component i of y with unknown·rates[i]. A simulation
+    without U would be too kind: it trusts the dictionary, and all that goes wrong with a real one would be missing from
+    it. Its columns are random mixtures of all atoms, Ag/‖Ag‖ with g Gaussian: in the directions in which atoms are,
+    where data are that they were learned from. At most 2,048 rows, the same for the same arguments, and fewer active
+    entries of y among them for a smaller share.
     """
     atoms = generator.atoms
     shape = min(_MOST_ROWS, max(_MOST_NUMBERS // max(atoms.shape), 1)), atoms.shape[1]
     random = Generator(device=atoms.device).manual_seed(seed)
 
-    def codes(rates: Tensor) -> Tensor:
+    def drawn() -> tuple[Tensor, Tensor]:
         chance = torch.rand(shape, generator=random, dtype=rates.dtype, device=rates.device)
-        return draw(prior.slab.expand(shape), 1, random)[0] * (chance < rates)
+        return draw(prior.slab.expand(shape), 1, random)[0], chance
 
-    truth, others = codes(rates), codes(unknown * rates)
-    clean = generator(truth) + others @ _mixtures(atoms, seed).T
+    own = torch.randint(len(like.counts), shape[:1], generator=random, device=atoms.device)
+    (known, chance), (other, other_chance) = drawn(), drawn()
+    truth = known * _largest(rates.logit(1e-6) - chance.logit(1e-6), like.counts[own])
+    clean = generator(truth) + (other * (other_chance < unknown * rates)) @ _mixtures(atoms, seed).T
     noise = torch.randn(clean.shape, generator=random, dtype=clean.dtype, device=clean.device)
-    own = torch.randint(len(variances), (len(clean), 1), generator=random, device=clean.device)
-    return Simulated(clean + variances[own].sqrt() * noise, truth)
+    return Simulated(clean + like.variances[own, None].sqrt() * noise, truth)
+
+
+def _largest(scores: Tensor, counts: Tensor) -> Tensor:
+    """A mask (n, d) of the largest scores in each row, as many as counts, (n,), says."""
+    place = scores.argsort(-1, descending=True).argsort(-1)
+    return place < counts[:, None]
 
 
 def true_rates(activity: Tensor, wrong: float, mean_count: Tensor) -> Tensor:

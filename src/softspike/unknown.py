@@ -16,8 +16,9 @@ __all__ = ["Likeness", "Seen", "most_alike"]
 _LEAST, _MOST, _HALVINGS = 1 / 1024, 4.0, 7
 _FALLEN = 0.9  # of the count before: the correction of so large inputs adds what it cannot fit, and drops nearly all
 _EQUAL = 0.02  # counts that differ by less: the share is then known to within a seventh or so of itself
-# Atoms that were learned only nearly are not among the unknown ones, and cost intervals as much where noise is small.
-_HARDEST = 2.0
+# Atoms that were learned only nearly are not among the unknown ones, and cost intervals as much where noise is small:
+# they are wrong by some per cent where thousands of rows were learned from, which leaves a thousandth of the energy.
+_HARDEST, _SMALL = 2.0, 1e-3
 
 
 class Seen(NamedTuple):
@@ -66,7 +67,7 @@ def most_alike(real: Seen, simulate: Callable[[float, float], Simulated], look: 
         if abs(ratio - 1) < _EQUAL:
             break
         low, high = (share, high) if ratio < 1 else (low, share)
-    harder = simulate(_harder(real.energy) * share, wrong)
+    harder = simulate(_harder(real) * share, wrong)
     if calibration.fitted:
         calibration.fit_widening(*look(harder.x), harder.truth)
     return Likeness(share, simulated, calibration)
@@ -84,10 +85,13 @@ def _typical(energy: Tensor) -> Tensor:
     return torch.maximum(energy.median(), energy.mean() / 1000)
 
 
-def _harder(energy: Tensor) -> float:
+def _harder(real: Seen) -> float:
     """min(mean ‖r‖²/typical ‖r‖², 2): one where codes leave noise, which is much the same for all inputs; more where
-    they leave whole atoms of some."""
-    return float((energy.mean() / _typical(energy)).clamp(1, _HARDEST).nan_to_num(1.0))
+    they leave whole atoms of some. Two where they leave next to nothing, less than a thousandth of mean ‖z‖²."""
+    typical = _typical(real.energy)
+    if bool(typical < _SMALL * real.code.square().sum(-1).mean()):
+        return _HARDEST
+    return float((real.energy.mean() / typical).clamp(1, _HARDEST).nan_to_num(1.0))
 
 
 def _ratio(seen: Seen, real: Seen, calibration: Calibration) -> float:

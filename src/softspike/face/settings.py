@@ -39,6 +39,7 @@ class Settings(BaseEstimator):
         positive: bool = False,
         encoder_steps: int = 5,
         correction_rounds: int = 20,
+        dictionary_refits: int = 20,
         n_init: int = 1,
         constant_features: str = "error",
         random_state: Any = None,
@@ -61,6 +62,7 @@ class Settings(BaseEstimator):
         self.positive = positive
         self.encoder_steps = encoder_steps
         self.correction_rounds = correction_rounds
+        self.dictionary_refits = dictionary_refits
         self.n_init = n_init
         self.constant_features = constant_features
         self.random_state = random_state
@@ -98,7 +100,7 @@ class Settings(BaseEstimator):
         d = self._n_components(n_features)
         return Plan(
             n_features, d, self._target_count(d) / d, self.max_steps, self.batch_size, self.n_samples,
-            self.learning_rate, self.positive, self.encoder_steps, self.correction_rounds,
+            self.learning_rate, self.positive, self.encoder_steps, self.correction_rounds, self.dictionary_refits,
             beta=1e-2 if self.beta is None else self.beta, networks=self._networks(),
         )  # fmt: skip
 

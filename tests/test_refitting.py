@@ -1,0 +1,92 @@
+"""The last fit of the dictionary: least squares as it says, better on unseen rows or not at all."""
+
+import numpy as np
+import pytest
+import torch
+from small import QUICK, small_data
+
+from softspike import SparseCoder
+from softspike.data import TensorRows, synthetic
+from softspike.methods import METHODS, Plan
+from softspike.metric.recovery import match
+from softspike.refitting import refit_dictionary, refitted_atoms
+
+
+def trained(refits: int, positive: bool = False, noise: float = 0.0, **settings) -> tuple[SparseCoder, np.ndarray]:
+    """24 sources in 12 dimensions, 2 active: a coder of 1,500 rows, and 500 that it has not seen."""
+    x = synthetic(2000, 12, 24, 2, 0, noise, positive).x.numpy()
+    known = {"n_active": 2, "max_steps": 400, "positive": positive, "random_state": 0, "verbose": False, **settings}
+    return SparseCoder(24, dictionary_refits=refits, **known).fit(x[:1500]), x[1500:]
+
+
+def test_a_step_is_least_squares() -> None:
+    """As numpy's solver finds it for rows and codes with one more for each atom: z = √κ·eᵢ, x = Az; to 1e-4."""
+    coder, x = trained(0)
+    model, rows = coder.coder_, coder.standardiser_(torch.from_numpy(x))
+    with torch.no_grad():
+        codes, atoms = model.code(rows).double().numpy(), model.generator.atoms.double().numpy()
+        found = refitted_atoms(model, TensorRows(rows)).numpy()
+    more = np.eye(24) * np.sqrt(np.square(codes).sum() / (codes != 0).sum())
+    left, right = np.vstack([codes, more]), np.vstack([rows.double().numpy(), more @ atoms.T])
+    np.testing.assert_allclose(found, np.linalg.lstsq(left, right, rcond=None)[0].T, atol=1e-4)
+
+
+@pytest.mark.parametrize("positive", [False, True])
+def test_atoms_come_closer_to_the_true_ones(positive: bool) -> None:
+    """Without noise the median angle to them falls to a third; unseen rows are rebuilt better, and as sparsely."""
+    truth = synthetic(2000, 12, 24, 2, 0, 0.0, positive).dictionary
+    angles, errors, counts = [], [], []
+    for refits in (0, 20):
+        coder, x = trained(refits, positive)
+        atoms = torch.nn.functional.normalize(torch.from_numpy(coder.components_.T), dim=0)
+        overlap = (atoms.T @ truth).abs()
+        pairs = match(overlap)
+        angles.append(float((1 - overlap[pairs.found, pairs.truth].square()).clamp_min(0).sqrt().median()))
+        codes = coder.transform(x)
+        errors.append(float(np.square(x - coder.inverse_transform(codes)).mean()))
+        counts.append((codes != 0).sum() / len(x))
+    assert angles[1] < angles[0] / 3
+    assert errors[1] < 0.8 * errors[0]
+    assert counts[1] == pytest.approx(counts[0], rel=0.1)
+
+
+def test_a_step_that_does_not_help_is_taken_back() -> None:
+    """Learned from noise, atoms would get worse: all is as it was, bit by bit."""
+    coder, x = trained(0, noise=0.05)
+    model, aside = coder.coder_, coder.standardiser_(torch.from_numpy(x))
+    model.set_count(aside, 2.0)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    nonsense = TensorRows(torch.randn(300, 12, generator=torch.Generator().manual_seed(0)))
+    assert refit_dictionary(model, Plan(12, 24, 2 / 24, 400, 256), nonsense, aside) == 0
+    for name, value in model.state_dict().items():
+        torch.testing.assert_close(value, before[name], rtol=0, atol=0, equal_nan=True, msg=name)
+
+
+def test_an_atom_that_no_row_uses_stays() -> None:
+    """Rows on which component 3 is never active: its atom is where it was, others have moved."""
+    coder, x = trained(0)
+    model, rows = coder.coder_, coder.standardiser_(torch.from_numpy(x))
+    with torch.no_grad():
+        rows = rows[model.code(rows)[:, 3] == 0]
+        moved = (refitted_atoms(model, TensorRows(rows)) - model.generator.atoms).norm(dim=0)
+    assert float(moved[3]) == 0
+    assert float(moved.median()) > 0
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "hard-gaussian"])
+def test_other_methods_are_left_alone(method: str) -> None:
+    coder = SparseCoder(**QUICK, method=method, max_steps=3, verbose=False).fit(small_data())
+    rows = coder.standardiser_(torch.from_numpy(small_data(300, seed=1)))
+    before = {name: value.clone() for name, value in coder.coder_.state_dict().items()}
+    assert refit_dictionary(coder.coder_, Plan(12, 24, 1 / 8, 3, 32), TensorRows(rows), rows) == 0
+    for name, value in coder.coder_.state_dict().items():
+        torch.testing.assert_close(value, before[name], rtol=0, atol=0, equal_nan=True, msg=name)
+
+
+def test_none_where_none_are_asked_for_or_no_rows_are_kept_aside() -> None:
+    """0 refits, and 100 rows of which none can be spared: atoms as training left them."""
+    x = small_data(100)
+    few = [SparseCoder(**QUICK, max_steps=5, verbose=False, dictionary_refits=n) for n in (0, 20)]
+    with pytest.warns(UserWarning, match="too few to keep any aside"):
+        one, two = (coder.fit(x).components_ for coder in few)
+    np.testing.assert_array_equal(one, two)
