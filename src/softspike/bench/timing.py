@@ -10,7 +10,6 @@ __all__ = ["rounds", "signals_within"]
 
 _FIRST = 50  # signals of a first trial, which also compiles and loads
 _MORE = 3  # trials of the number found, while each takes less than half of what was expected
-_ENOUGH = 0.25  # of the time there is; a trial that takes as long says how long the rest will
 
 
 def signals_within(entry: Entry, n_signals: int, seconds: float) -> int:
@@ -22,10 +21,10 @@ def signals_within(entry: Entry, n_signals: int, seconds: float) -> int:
     count = min(_FIRST, n_signals)
     entry.code(count)
     took = _timed(entry, count)[0].cpu
-    while count < n_signals and took < _ENOUGH * seconds:
+    while count < n_signals and took < seconds:
         count = min(4 * count, n_signals)
         took = _timed(entry, count)[0].cpu
-        if took > _ENOUGH * seconds:  # or it was the first to load what is compiled for so many
+        if took > seconds:  # or it was the first to load what is compiled for so many
             took = min(took, _timed(entry, count)[0].cpu)
     for _ in range(_MORE):
         fits = _within(count, took, n_signals, seconds)

@@ -108,9 +108,9 @@ def prepare(
     precision: str | None = None,
 ) -> FusedRun:
     """The run, or NotFused where these coders or this recipe have no kernels."""
+    inertia = check_recipe(recipe)  # before rows are taken, which may be many
     data, distinct = rows.take(torch.arange(len(rows))).to(device), list(dict.fromkeys(seeds))
     n_rows, n_steps = min(recipe.batch_size, len(rows)), recipe.n_steps
-    inertia = check_recipe(recipe)
     rates = Lookup([recipe.groups[g].rate for g in ("inference", "generator")], n_steps, device)
     order = torch.zeros(len(distinct), len(rows), dtype=torch.int32, device=device)
     precision = precision or ("ieee" if data.device.type == "cpu" else "tf32")
