@@ -162,7 +162,7 @@ def test_the_share_of_unknown_atoms_is_found(scale: float) -> None:
     """
     share = 1 / (2 * norm.sf(1 / scale)) - 1
 
-    def world(unknown: float, wrong: float = 0, seed: int = 0) -> Simulated:
+    def world(unknown: float, wrong: float = 0, spread: float = 1, seed: int = 0) -> Simulated:
         random = torch.Generator().manual_seed(seed)
         chance, kind, value = (torch.rand(N, D, generator=random) for _ in range(3))
         value = scale * torch.special.ndtri(value.clamp(1e-6, 1 - 1e-6))
@@ -197,7 +197,7 @@ def test_intervals_expect_more_unknown_atoms_the_less_even_the_residuals(energy:
     truth = (torch.rand(len(energy), D, generator=torch.Generator().manual_seed(0)) < 0.5).float() * 3
     seen, shares = Seen(Hard(Normal(truth, 0.1), 1.0), torch.tensor(energy).float(), truth), []
 
-    def world(share: float, wrong: float) -> Simulated:
+    def world(share: float, wrong: float, spread: float) -> Simulated:
         shares.append(share)
         return Simulated(truth, truth)
 
@@ -212,7 +212,7 @@ def test_no_more_unknown_atoms_are_tried_where_they_leave_less() -> None:
     real = Seen(Hard(Normal(truth, 0.1), 1.0), torch.ones(50), truth)
     shares: list[float] = []
 
-    def world(share: float, wrong: float) -> Simulated:
+    def world(share: float, wrong: float, spread: float) -> Simulated:
         shares.append(share)
         left = max(int(8 - 3 * math.log(share / 0.0625, 5)), 1)
         return Simulated(truth * (torch.arange(D) < left), truth)
@@ -227,11 +227,43 @@ def test_no_more_unknown_atoms_are_tried_where_they_leave_less() -> None:
     assert len(shares) == 3
 
 
+def test_mistakes_that_spread_counts_are_not_simulated_twice() -> None:
+    """Simulated codes of two and six components: the last simulation, that of intervals, has half the spread where real
+    ones have three and five, none where all have four, and no more than all where they have none and eight."""
+    asked: list[float] = []
+
+    def codes(*counts: int) -> Tensor:
+        return 3.0 * (torch.arange(D) < torch.tensor(counts).repeat(20)[:, None])
+
+    def look(x: Tensor) -> Seen:
+        law = Hard(Normal(x, torch.tensor(0.1)), 1.0)
+        return Seen(law, torch.ones(len(x)), law.code())
+
+    def world(share: float, wrong: float, spread: float) -> Simulated:
+        asked.append(spread)
+        return Simulated(codes(2, 6), codes(2, 6))
+
+    for real, expected in ((codes(3, 5), 0.5), (codes(4, 4), 0.0), (codes(0, 8), 1.0)):
+        most_alike(look(real), world, look)
+        assert asked[-1] == pytest.approx(expected)
+        assert set(asked[:-1]) <= {1.0}
+        asked.clear()
+
+
+def test_the_spread_of_counts_can_be_less() -> None:
+    """Half of it, rounded, about the same mean; none at all."""
+    like = Inputs(torch.tensor([1, 5, 9]), torch.arange(3.0))
+    assert like.with_spread(0.5).counts.tolist() == [3, 5, 7]
+    assert like.with_spread(0.0).counts.tolist() == [5, 5, 5]
+    assert like.with_spread(1.0).counts.tolist() == [1, 5, 9]
+    assert torch.equal(like.with_spread(0.5).variances, like.variances)
+
+
 def test_nothing_active_has_no_likeness() -> None:
     """Inputs of zeros: no share is better than another, nothing is fitted, nothing fails."""
     silent = Seen(Hard(Normal(torch.zeros(5, D), 0.1), 1.0), torch.zeros(5), torch.zeros(5, D))
     made = Simulated(torch.zeros(5, D), torch.zeros(5, D))
-    assert not most_alike(silent, lambda share, wrong: made, lambda x: silent).calibration.fitted
+    assert not most_alike(silent, lambda share, wrong, spread: made, lambda x: silent).calibration.fitted
 
 
 def test_rates_of_the_truth_are_those_of_codes_less_mistakes() -> None:

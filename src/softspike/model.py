@@ -190,9 +190,9 @@ class VariationalCoder(Coder):
         like = Inputs(counts, variances.clamp_max(_NOISIEST * variances.median()))
         activity = law.activation_probability.mean(0)
 
-        def make(share: float, wrong: float) -> Simulated:
+        def make(share: float, wrong: float, spread: float) -> Simulated:
             rates = true_rates(activity, wrong, real.mean_count)
-            return simulate(generator, prior, rates, like, share, seed)
+            return simulate(generator, prior, rates, like.with_spread(spread), share, seed)
 
         return most_alike(real, make, self._seen)
 

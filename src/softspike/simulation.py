@@ -24,6 +24,11 @@ class Inputs(NamedTuple):
     counts: Tensor  # (n,) of active components
     variances: Tensor  # (n,) of the noise, per feature
 
+    def with_spread(self, spread: float) -> "Inputs":
+        """Counts whose differences from their mean are `spread` times as large, rounded."""
+        counts = self.counts.double()
+        return self._replace(counts=(counts.mean() + spread * (counts - counts.mean())).round().long())
+
 
 def simulate(
     generator: LinearGenerator, prior: SpikeSlab, rates: Tensor, like: Inputs, unknown: float, seed: int = 0

@@ -29,8 +29,12 @@ class Seen(NamedTuple):
     code: Tensor  # (n, d)
 
     @property
+    def counts(self) -> Tensor:
+        return (self.code != 0).sum(-1).double()
+
+    @property
     def mean_count(self) -> Tensor:
-        return (self.code != 0).sum(-1).double().mean()
+        return self.counts.mean()
 
 
 class Likeness(NamedTuple):
@@ -40,7 +44,9 @@ class Likeness(NamedTuple):
 
 
 @torch.no_grad()
-def most_alike(real: Seen, simulate: Callable[[float, float], Simulated], look: Callable[[Tensor], Seen]) -> Likeness:
+def most_alike(
+    real: Seen, simulate: Callable[[float, float, float], Simulated], look: Callable[[Tensor], Seen]
+) -> Likeness:
     """The simulation whose share u of unknown atoms balances the two things that it should share with real data:
 
         mean count of the codes of simulated inputs  =  mean of Σᵢ γᵢ(x) over real inputs x, as calibrated by it.
@@ -52,12 +58,12 @@ def most_alike(real: Seen, simulate: Callable[[float, float], Simulated], look: 
     unknown atoms leave fewer components, as of a model that has learned next to nothing. `simulate` also gets the share
     of entries that were active in the codes of the last simulation and not in its truth. The widths of intervals, which
     suffer from atoms that were learned only nearly as well, are set by a simulation with up to twice as many unknown
-    atoms.
+    atoms, whose counts are only as far apart as leaves simulated codes no farther apart than real ones.
     """
     low, high, wrong, before = _LEAST, _MOST, 0.0, None
     for _ in range(_HALVINGS):
         share = (low * high) ** 0.5
-        simulated, seen, calibration = _tried(real, simulate(share, wrong), look)
+        simulated, seen, calibration = _tried(real, simulate(share, wrong, 1.0), look)
         if before is not None and share > before[0] and seen.mean_count < _FALLEN * before[-1]:
             share, simulated, calibration, _ = before
             break
@@ -67,7 +73,7 @@ def most_alike(real: Seen, simulate: Callable[[float, float], Simulated], look: 
         if abs(ratio - 1) < _EQUAL:
             break
         low, high = (share, high) if ratio < 1 else (low, share)
-    harder = simulate(_harder(real) * share, wrong)
+    harder = simulate(_harder(real) * share, wrong, _spread(real, seen))
     if calibration.fitted:
         calibration.fit_widening(*look(harder.x), harder.truth)
     return Likeness(share, simulated, calibration)
@@ -92,6 +98,11 @@ def _harder(real: Seen) -> float:
     if bool(typical < _SMALL * real.code.square().sum(-1).mean()):
         return _HARDEST
     return float((real.energy.mean() / typical).clamp(1, _HARDEST).nan_to_num(1.0))
+
+
+def _spread(real: Seen, seen: Seen) -> float:
+    """How much of the spread of real counts to simulate: mistakes add to it, in real codes as in simulated ones."""
+    return float((real.counts.std() / seen.counts.std()).clamp_max(1.0).nan_to_num(1.0))
 
 
 def _ratio(seen: Seen, real: Seen, calibration: Calibration) -> float:

@@ -42,8 +42,8 @@ class BestOf(Objective):
 
     The KL does not depend on j, so the winner is the sample with the smallest misfit, and it alone carries gradient:
     J samples are drawn and scored without one, a few at a time, and only the noise of the best so far is kept. Then
-    the winner is built again from its noise, so memory does not grow with J beyond that of a few. The scores come from the generator's
-    preview, which for a generator with batch normalisation uses its running statistics: see
+    the winner is built again from its noise, so memory does not grow with J beyond that of a few. The scores come from
+    the generator's preview, which for a generator with batch normalisation uses its running statistics: see
     `softspike.generator.ConvGenerator`. On a CPU, batches of the paper's models go through compiled code, with random
     numbers of its own; `search_plainly` is the reference.
     """
