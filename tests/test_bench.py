@@ -84,6 +84,9 @@ def test_a_single_timing_is_refused() -> None:
     result = softspike("bench", "--quick", "--peers", "SPAMS,nobody")
     assert result.code == 2
     assert "'nobody' was asked for, expected peers among scikit-learn, SPAMS, celer, skglm" in result.err
+    result = softspike("bench", "--components", "26")
+    assert result.code == 2
+    assert "expected at least 1 signal and more than 26 components" in result.err
     for wrong in ("nan", "-1", "inf"):
         result = softspike("bench", "--quick", "--seconds", wrong)
         assert result.code == 2

@@ -89,6 +89,14 @@ def test_codes_of_another_shape_are_refused(coder, shape):
         coder.inverse_transform(np.zeros(shape))
 
 
+def test_sparse_codes_that_point_nowhere_are_refused(coder):
+    """A column that is not there, in a matrix that scipy was not let check."""
+    codes = coder.transform(UNSEEN)
+    codes.indices[0] = 10**6
+    with pytest.raises(ValueError, match="indices must be < 24"):
+        coder.inverse_transform(codes)
+
+
 def test_activation_probability_is_a_probability(coder):
     probability = coder.activation_probability(UNSEEN)
     assert probability.shape == (len(UNSEEN), 24)

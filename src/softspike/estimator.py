@@ -207,6 +207,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
         if codes.ndim != 2 or codes.shape[1] != self._n_features_out:
             needed = f"(n_samples, {self._n_features_out})"
             raise ValueError(f"codes have shape {codes.shape}, expected {needed}; give what transform returned")
+        if sparse.issparse(codes):
+            codes = codes.tocsr()
+            codes.check_format(full_check=True)  # products of an index that points nowhere end the process
         if not isinstance(self.coder_.generator, LinearGenerator):
             return self.inference_.decode(codes)
         dtype = np.dtype(codes.dtype if codes.dtype in (np.float32, np.float64) else np.float64)
@@ -214,9 +217,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
         largest = np.abs(atoms).max(initial=0)
         unit = largest if largest > _LARGE else dtype.type(1)
         atoms = atoms / unit  # sums of large numbers may not fit where their total does
-        rebuilt = (
-            decode_csr(codes.tocsr().astype(dtype), atoms) if sparse.issparse(codes) else np.asarray(codes @ atoms)
-        )
+        rebuilt = decode_csr(codes.astype(dtype), atoms) if sparse.issparse(codes) else np.asarray(codes @ atoms)
         rebuilt = rebuilt * unit + self.mean_.astype(dtype)
         return rebuilt
 

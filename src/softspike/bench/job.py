@@ -39,10 +39,12 @@ class Size(NamedTuple):
 
 def bench_job(out: Path | None, size: Size) -> list[Row]:
     """Measure, print the tables, and write OUT.md and OUT.json."""
-    if size.rounds < 2 or min(size.components, default=0) < 1 or size.signals < 1:
+    if size.rounds < 2:
+        raise ValueError(f"{size.rounds} rounds were asked for, expected at least 2 rounds: one says nothing")
+    if min(size.components, default=0) <= size.active or size.signals < 1:
         raise ValueError(
-            f"{size.rounds} rounds, {size.signals} signals and components {list(size.components)} were asked for, "
-            "expected at least 2 rounds, 1 signal and 1 component: a single timing says nothing"
+            f"{size.signals} signals and components {list(size.components)} were asked for, expected at least 1 signal "
+            f"and more than {size.active} components, which is how many are active"
         )
     if not 0 < size.seconds < float("inf") or size.training_steps < 1:
         raise ValueError(
