@@ -54,8 +54,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     found = {m: [complete(c, folder, options.device) for c in cells if c.method == m] for m in options.methods}
     problem = PROBLEMS[options.problem]
     settings = {"steps": steps, "encoder_steps": options.encoder_steps, "noise": options.noise, "seeds": options.seeds}
-    settings["refits"] = options.refits
-    page = {"problem": options.problem, "known": problem.known, "bar": problem.bar, **settings}
+    page = {
+        "problem": options.problem,
+        "known": problem.known,
+        "bar": problem.bar,
+        **settings,
+        "refits": options.refits,
+    }
     target = options.out / f"recovery_{cells[0].setting}.json"
     target.write_text(json.dumps({**page, "methods": summarise(found)}, indent=1))
     if options.plot:

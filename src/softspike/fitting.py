@@ -40,7 +40,7 @@ __all__ = [
 
 # Enough rows to place the cut within about a per cent, few enough to hold their scores in memory.
 _FEWEST_ROWS, _CALIBRATION_ROWS, _CALIBRATION_NUMBERS = 50, 8192, 2**24
-_JUDGED_ROWS = 1024
+_JUDGED_ROWS, _ENERGIES = 1024, 2**16
 
 
 class Checkpoint(NamedTuple):
@@ -160,7 +160,7 @@ def fit_rows(
 def calibrate_on(held_out: Rows, learning: Rows, trained: Sequence[tuple[Coder, Plan]], device: torch.device) -> Tensor:
     """Refit the atoms of each coder, where it has any, and place its cut for its plan's target, on rows that training
     never saw; these rows, (n, D)."""
-    weights = balancing_weights(_energies(held_out), _energies(SubsetRows(learning, _some(len(learning)))))
+    weights = balancing_weights(_energies(held_out), _energies(SubsetRows.spread(learning, _ENERGIES)))
     aside = held_out.take(torch.arange(len(held_out))).to(device)
     for coder, plan in trained:
         if len(held_out) < len(learning):  # else none were kept aside, and nothing could say when to stop
@@ -240,10 +240,6 @@ def balancing_weights(aside: Tensor, population: Tensor) -> Tensor:
 def _energies(rows: Rows) -> Tensor:
     """‖x‖²/D of each row, a chunk at a time: wide rows by the thousand would not fit in memory."""
     return torch.cat([chunk.x.double().square().mean(-1) for chunk in chunks(rows)])
-
-
-def _some(n: int) -> Tensor:
-    return torch.linspace(0, n - 1, min(n, 2**16), dtype=torch.float64).round().long()
 
 
 class _Saver:

@@ -185,9 +185,8 @@ class VariationalCoder(Coder):
         more than four times the median (there, it is no noise), with the share of unknown atoms of `most_alike`."""
         generator, real = self.generator, self._seen(x, law)
         assert isinstance(generator, LinearGenerator)
-        counts = (real.code != 0).sum(-1)
-        variances = real.energy / (x.shape[-1] - counts).clamp_min(1)
-        like = Inputs(counts, variances.clamp_max(_NOISIEST * variances.median()))
+        variances = real.energy / (x.shape[-1] - real.counts).clamp_min(1)
+        like = Inputs(real.counts, variances.clamp_max(_NOISIEST * variances.median()))
         activity = law.activation_probability.mean(0)
 
         def make(share: float, wrong: float, spread: float) -> Simulated:

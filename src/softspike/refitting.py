@@ -71,8 +71,7 @@ def _some(rows: Rows, plan: Plan) -> Rows:
     """Evenly spaced, no more than were drawn in training, and no more than a step has time for."""
     enough = min(max(_EACH * plan.n_components, _FEWEST_ROWS), _MOST_ROWS)
     fitting = _MOST_NUMBERS // max(plan.n_components, plan.n_features)
-    n = max(min(len(rows), plan.n_steps * plan.batch_size, enough, fitting), 1)
-    return SubsetRows(rows, torch.linspace(0, len(rows) - 1, n, dtype=torch.float64).round().long())
+    return SubsetRows.spread(rows, max(min(plan.n_steps * plan.batch_size, enough, fitting), 1))
 
 
 def _errors(coder: Coder, x: Tensor, mean_active: float) -> Tensor:

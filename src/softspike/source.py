@@ -5,9 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import torch
-from torch import Tensor
-
 from softspike.data import ArrayRows, Rows, SubsetRows, Unwatched, Watch, photograph_patches, read_rows
 
 __all__ = ["DEMO", "Missing", "Source", "demo_rows", "find_again", "fingerprint", "some"]
@@ -56,15 +53,10 @@ def find_again(config: Mapping[str, Any], watch: Watch = Unwatched()) -> Source 
 
 def some(rows: Rows, most: int = _MOST_ROWS) -> Rows:
     """All rows, or enough of them, evenly spread."""
-    return rows if len(rows) <= most else SubsetRows(rows, _spread(len(rows), most))
+    return rows if len(rows) <= most else SubsetRows.spread(rows, most)
 
 
 def fingerprint(rows: Rows) -> str:
     """The size of the data and a hash of a few of its rows: enough to notice another file, cheap for any size."""
-    few = rows.take(_spread(len(rows), 64))
+    few = rows.take(SubsetRows.spread(rows, 64).numbers)
     return f"{len(rows)}x{rows.n_features}:{hashlib.sha256(few.numpy().tobytes()).hexdigest()[:16]}"
-
-
-def _spread(n: int, count: int) -> Tensor:
-    """At most `count` row numbers, evenly from 0 to n − 1."""
-    return torch.linspace(0, n - 1, min(n, count), dtype=torch.float64).round().long()

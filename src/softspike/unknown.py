@@ -30,11 +30,11 @@ class Seen(NamedTuple):
 
     @property
     def counts(self) -> Tensor:
-        return (self.code != 0).sum(-1).double()
+        return (self.code != 0).sum(-1)
 
     @property
     def mean_count(self) -> Tensor:
-        return self.counts.mean()
+        return self.counts.double().mean()
 
 
 class Likeness(NamedTuple):
@@ -102,7 +102,7 @@ def _harder(real: Seen) -> float:
 
 def _spread(real: Seen, seen: Seen) -> float:
     """How much of the spread of real counts to simulate: mistakes add to it, in real codes as in simulated ones."""
-    return float((real.counts.std() / seen.counts.std()).clamp_max(1.0).nan_to_num(1.0))
+    return float((real.counts.double().std() / seen.counts.double().std()).clamp_max(1.0).nan_to_num(1.0))
 
 
 def _ratio(seen: Seen, real: Seen, calibration: Calibration) -> float:

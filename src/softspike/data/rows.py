@@ -147,6 +147,12 @@ class SubsetRows:
         self.rows, self.numbers, self.n_features = rows, numbers, rows.n_features
         self.image_shape: tuple[int, ...] | None = getattr(rows, "image_shape", None)
 
+    @classmethod
+    def spread(cls, rows: Rows, most: int) -> "SubsetRows":
+        """At most so many rows, evenly from the first to the last."""
+        n = len(rows)
+        return cls(rows, torch.linspace(0, n - 1, min(n, most), dtype=torch.float64).round().long())
+
     def __len__(self) -> int:
         return len(self.numbers)
 
