@@ -14,6 +14,7 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
+import torch.distributed.nn  # noqa: F401  before a group is there: its functions keep the one they find, and its threads
 from torch.distributed.rendezvous import rendezvous
 
 from softspike.train import Alone, Diverged, Processes, Team

@@ -48,9 +48,30 @@ def test_levels_that_follow_the_batch_follow_the_leader(findings):
 
 
 def torchrun(folder, *words):
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "softspike"]
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
     command = [*launcher, *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=200, env=ENVIRONMENT)
+
+
+ENDING = """
+import sys
+from pathlib import Path
+import torch
+from softspike.launch import team_of
+with team_of("cpu") as (team, _):
+    torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))])
+    team.agree(True)
+names = [(task / "comm").read_text() for task in Path("/proc/self/task").iterdir()]
+sys.exit(any("gloo" in name for name in names))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="no list of threads")
+def test_no_thread_of_the_group_outlives_it(tmp_path):
+    """One that wakes up while the interpreter ends takes the process with it (SIGABRT), though all work is done."""
+    (tmp_path / "ending.py").write_text(ENDING)
+    done = torchrun(tmp_path, "ending.py")
+    assert done.returncode == 0, done.stderr
 
 
 WORDS = ["train", "data.npy", "--method", "topk", "--components", 24, "--active", 3, "--batch", 32, "--steps", 12]
@@ -62,7 +83,7 @@ def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("team")
     np.save(folder / "data.npy", small_data())
     assert softspike(*WORDS, "-o", "one", "--checkpoint-every", 6, folder=folder).code == 0
-    done = torchrun(folder, *WORDS, "-o", "two", "--checkpoint-every", 6)
+    done = torchrun(folder, "-m", "softspike", *WORDS, "-o", "two", "--checkpoint-every", 6)
     assert done.returncode == 0, done.stderr
     return folder, done
 
