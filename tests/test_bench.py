@@ -96,8 +96,8 @@ def test_a_single_timing_is_refused() -> None:
     assert "'many' was given, expected whole numbers with commas" in result.err
 
 
-def made(family: str, package: str, name: str, seconds: list[float], gap: float | None) -> Row:
-    return Row(64, family, package, name, seconds, seconds, 10, Quality(0.5, 8.0, gap), "")
+def made(family: str, package: str, name: str, seconds: list[float], gap: float | None, signals: int = 10) -> Row:
+    return Row(64, family, package, name, seconds, seconds, signals, Quality(0.5, 8.0, gap), "")
 
 
 def test_the_verdict_compares_equal_accuracy_only() -> None:
@@ -108,13 +108,15 @@ def test_the_verdict_compares_equal_accuracy_only() -> None:
         made("lasso", "hasty", "Lasso", [0.1, 0.1, 0.1], 1e-1),
         made("lasso", "exact", "LARS", [3.0, 6.0, 2.9], 1e-7),
         made("omp", "softspike", "OMP", [1.0, 1.0, 1.0], None),
-        made("omp", "quick", "OMP", [0.5, 0.5, 0.4], None),
+        made("omp", "quick", "OMP", [0.5, 0.5, 0.4], None, signals=9),
     ]
     lasso, fista, omp = verdicts(rows, 1e-3)
     assert "our FISTA" in fista
     assert "4.00 × slower than it" in fista
     assert "ours is 3.00 × as fast as the fastest of equal accuracy, exact LARS" in lasso
     assert "ours is 2.00 × slower than the fastest of equal accuracy, quick OMP" in omp
+    assert omp.endswith("(quick OMP on 9 signals, softspike OMP on 10).")
+    assert "signals" not in lasso
 
 
 @pytest.mark.parametrize(

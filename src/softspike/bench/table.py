@@ -87,14 +87,23 @@ def verdicts(rows: Sequence[Row], gap: float) -> list[str]:
             best = min(fair, key=lambda row: median(ratios(row, ours)))
             said.append(
                 f"{components:,} atoms, {family}: ours is {_faster(median(ratios(best, ours)))} the fastest of equal "
-                f"accuracy, {best.label}; in processor time, {_faster(work(best, ours))} it."
+                f"accuracy, {best.label}; in processor time, {_faster(work(best, ours))} it{_on_few(best, ours)}."
             )
             for row in mine:
                 if row.package == "softspike" and row.family == family and row.name == "FISTA":
                     slower = _faster(median(ratios(best, row)))
-                    said.append(f"{components:,} atoms, {family}: our FISTA, {row.note}, is {slower} it.")
+                    said.append(
+                        f"{components:,} atoms, {family}: our FISTA, {row.note}, is {slower} it{_on_few(row, best)}."
+                    )
     return said
 
 
 def _faster(ratio: float) -> str:
     return f"{ratio:.2f} × as fast as" if ratio >= 1 else f"{1 / ratio:.2f} × slower than"
+
+
+def _on_few(one: Row, other: Row) -> str:
+    """What one must know of a ratio between unequal batches: fewer signals bear more of what is done once for all."""
+    if one.signals == other.signals:
+        return ""
+    return f" ({one.label} on {one.signals:,} signals, {other.label} on {other.signals:,})"
