@@ -25,7 +25,6 @@ from softspike.train.fused import train_fused
 
 __all__ = ["fista_whole", "quality", "starts", "table1"]
 
-QUALITY = ["thresholded-laplacian", "thresholded-laplacian-gamma", "spike-and-slab"]
 VARIATIONAL = [name for name in PUBLISHED if name != "fista"]
 
 
@@ -49,11 +48,11 @@ def trained_loss(job: tuple[str, int, int, bool, Tensor, str]) -> float:
 def quality(path: Path | None, n_steps: int = 4000, seeds: int = 3, workers: int = 12) -> list[dict[str, Any]]:
     """Losses of plain and fused training side by side, seed by seed."""
     data = patches(path, 20_000)
-    jobs = [(m, s, n_steps, fused, data, "cuda") for m in QUALITY for fused in (False, True) for s in range(seeds)]
+    jobs = [(m, s, n_steps, fused, data, "cuda") for m in VARIATIONAL for fused in (False, True) for s in range(seeds)]
     with get_context("spawn").Pool(workers) as pool:
         losses = pool.map(trained_loss, jobs, chunksize=1)
     rows = []
-    for number, method in enumerate(QUALITY):
+    for number, method in enumerate(VARIATIONAL):
         part = losses[number * 2 * seeds : (number + 1) * 2 * seeds]
         rows.append({"method": method, "steps": n_steps, "plain": part[:seeds], "fused": part[seeds:]})
     return rows

@@ -60,30 +60,30 @@ def most_alike(
     suffer from atoms that were learned only nearly as well, are set by a simulation with up to twice as many unknown
     atoms, whose counts are only as far apart as leaves simulated codes no farther apart than real ones.
     """
-    low, high, wrong, before = _LEAST, _MOST, 0.0, None
+    low, high, wrong, best, seen = _LEAST, _MOST, 0.0, None, real
     for _ in range(_HALVINGS):
         share = (low * high) ** 0.5
-        simulated, seen, calibration = _tried(real, simulate(share, wrong, 1.0), look)
-        if before is not None and share > before[0] and seen.mean_count < _FALLEN * before[-1]:
-            share, simulated, calibration, _ = before
+        simulated = simulate(share, wrong, 1.0)
+        found = look(simulated.x)
+        if best is not None and share > best.share and found.mean_count < _FALLEN * seen.mean_count:
             break
-        before = share, simulated, calibration, seen.mean_count
-        ratio = _ratio(seen, real, calibration)
+        best, seen = Likeness(share, simulated, _calibrated(real, simulated, found)), found
+        ratio = _ratio(seen, real, best.calibration)
         wrong = float(((seen.code != 0) & (simulated.truth == 0)).double().mean())
         if abs(ratio - 1) < _EQUAL:
             break
         low, high = (share, high) if ratio < 1 else (low, share)
-    harder = simulate(_harder(real) * share, wrong, _spread(real, seen))
-    if calibration.fitted:
-        calibration.fit_widening(*look(harder.x), harder.truth)
-    return Likeness(share, simulated, calibration)
+    assert best is not None  # the first is never thrown away
+    if best.calibration.fitted:
+        harder = simulate(_harder(real) * best.share, wrong, _spread(real, seen))
+        best.calibration.fit_widening(*look(harder.x), harder.truth)
+    return best
 
 
-def _tried(real: Seen, simulated: Simulated, look: Callable[[Tensor], Seen]) -> tuple[Simulated, Seen, Calibration]:
-    seen = look(simulated.x)
+def _calibrated(real: Seen, simulated: Simulated, seen: Seen) -> Calibration:
     calibration = Calibration().to(seen.energy)
     calibration.fit(_typical(real.energy), *seen, simulated.truth)
-    return simulated, seen, calibration
+    return calibration
 
 
 def _typical(energy: Tensor) -> Tensor:
