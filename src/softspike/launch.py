@@ -14,7 +14,7 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-import torch.distributed.nn  # noqa: F401  before a group is there: its functions keep the one they find, and its threads
+import torch.distributed.nn
 from torch.distributed.rendezvous import rendezvous
 
 from softspike.train import Alone, Diverged, Processes, Team

@@ -5,8 +5,8 @@ import re
 import sys
 from dataclasses import replace
 from functools import partial
-from types import SimpleNamespace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch

@@ -29,7 +29,7 @@ def _move(data: Any) -> None:
         v = inertia * velocity[k] + g
         w = weight[k] - rate * (by_grad * g + by_velocity * v)
         velocity[k], weight[k] = v, w
-        bits = w.view(np.int32)
+        bits = np.float32(w).view(np.int32)
         low[k] = np.uint16((bits + _JUST_UNDER_HALF + ((bits >> _HALF_WORD) & _ONE)) >> _HALF_WORD)
 
 
