@@ -12,7 +12,7 @@ from torch.nn.functional import embedding_bag
 __all__ = ["WAYS", "decode_csr", "dense", "gathered", "plain"]
 
 _SMALL = 2**22  # products; with fewer the plain way is at its end before others are compared
-_CHUNK_NUMBERS = 2**20  # of dense codes held at a time
+_CHUNK_NUMBERS = 2**20  # of codes, or of data, held at a time besides the result
 _TRIED = 256  # rows that the ways are timed on
 Way = Callable[[sparse.csr_matrix, np.ndarray], np.ndarray]
 
@@ -42,11 +42,15 @@ _known: dict[tuple[object, ...], str] = {}  # what was fastest for matrices of a
 @torch.no_grad()
 def decode_csr(codes: sparse.csr_matrix, atoms: np.ndarray) -> np.ndarray:
     """Codes (n, d) times atoms (d, D), both float32 or both float64; the ways agree to rounding."""
-    n, (n_atoms, n_features) = codes.shape[0], atoms.shape
+    n, n_features = codes.shape[0], atoms.shape[1]
     if not n or codes.nnz * n_features < _SMALL:
         return plain(codes, atoms)
-    way, out = WAYS[_fastest(codes, atoms)], np.empty((n, n_features), atoms.dtype)
-    step = max(_CHUNK_NUMBERS // max(n_atoms, n_features), 1)
+    name = _fastest(codes, atoms)
+    widest = max(n_features, codes.shape[1] if name == "dense" else codes.nnz // n)
+    step, way = max(_CHUNK_NUMBERS // widest, 1), WAYS[name]
+    if n <= step:
+        return way(codes, atoms)
+    out = np.empty((n, n_features), atoms.dtype)
     for first in range(0, n, step):
         out[first : first + step] = way(codes[first : first + step], atoms)
     return out

@@ -140,19 +140,6 @@ def test_bfloat16_is_near_float32(name):
         assert 0 < (low_ways[key] - way).norm() < 0.2 * way.norm(), key
 
 
-@pytest.mark.skipif(not knows_bfloat16(), reason="this processor has no products in bfloat16")
-@pytest.mark.parametrize("name", CASES)
-def test_what_products_use_follows_the_weights(name):
-    one = step_of(*CASES[name](), precision=BFloat16())
-    take = DirectStep(one)
-    for step in range(3):
-        take(torch.randn(100, STUDY.n_features), step)
-    layers = [*take.layers, *take.heads]
-    own = [layer.weight.detach() for layer in layers] + [layer.bias.detach() for layer in layers]
-    for used, weight in zip(take.used, own, strict=True):
-        assert torch.equal(used, weight.bfloat16())
-
-
 @pytest.mark.parametrize("head", ["location", "log_scale"])
 def test_a_number_that_is_none_reaches_the_loss(head):
     coder, recipe = built()

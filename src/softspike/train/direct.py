@@ -72,16 +72,15 @@ class DirectStep:
         assert isinstance(coder.objective, BestOf)
         assert coder.threshold is not None
         self.one, self.coder, self.n_samples = one, coder, coder.objective.n_samples
+        self.descent = descent_of(one)
         self.posterior, self.threshold, self.dictionary = coder.posterior, coder.threshold, coder.generator
         head = self.posterior.log_scale if isinstance(self.posterior, LaplacePosterior) else self.posterior.log_variance
         self.layers = [layer for layer in coder.encoder.modules() if isinstance(layer, nn.Linear)]
         self.heads = [self.posterior.location, head]
         self.low = type(one.precision) is BFloat16
-        own = [layer.weight for layer in [*self.layers, *self.heads]]
-        own += [layer.bias for layer in [*self.layers, *self.heads]]
-        self.used = [part.detach().bfloat16() if self.low else part.detach() for part in own]
-        copies = {id(part): used for part, used in zip(own, self.used, strict=True)} if self.low else {}
-        self.descent = descent_of(one, copies)
+        own = [layer.weight.detach() for layer in [*self.layers, *self.heads]]
+        own += [layer.bias.detach() for layer in [*self.layers, *self.heads]]
+        self.own, self.used = own, [part.bfloat16() for part in own] if self.low else own
 
     @torch.no_grad()
     def __call__(self, x: Tensor, step: int) -> Loss:
@@ -123,6 +122,8 @@ class DirectStep:
 
     def _through_networks(self, x: Tensor) -> tuple[list[Tensor], Tensor, Tensor]:
         """The encoder's layers, and the outputs of the two heads in float32."""
+        if self.low:
+            torch._foreach_copy_(self.used, self.own)
         n = len(self.layers)
         weights, biases = self.used[: n + 2], self.used[n + 2 :]
         hidden = hidden_layers(x.to(weights[0].dtype), weights[:n], biases[:n])

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from softspike.kernels.compiled import compiled
 
-__all__ = ["half_words", "loop", "matrix", "run", "share", "vector"]
+__all__ = ["loop", "matrix", "run", "share", "vector"]
 
 _NUMBER, _COUNT = "softspike_thread_number", "softspike_thread_count"
 
@@ -88,12 +88,6 @@ def matrix(address: int, n_rows: int, n_columns: int) -> NDArray[np.float32]:
 def vector(address: int, n: int) -> NDArray[np.float32]:
     """Inside a loop: the contiguous float32 vector at an address."""
     return carray(_at(address), (n,), np.float32)
-
-
-@compiled
-def half_words(address: int, n: int) -> NDArray[np.uint16]:
-    """Inside a loop: the contiguous vector of 16-bit words at an address, such as bfloat16 numbers."""
-    return carray(_at(address), (n,), np.uint16)
 
 
 # Of a function that finds the address of int64s: the numbers and the addresses of the tensors that `run` was given.
