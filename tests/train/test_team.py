@@ -48,7 +48,7 @@ def test_levels_that_follow_the_batch_follow_the_leader(findings):
 
 
 def torchrun(folder, *words):
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     command = [*launcher, *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=200, env=ENVIRONMENT)
 
