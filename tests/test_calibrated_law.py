@@ -222,8 +222,8 @@ def test_no_more_unknown_atoms_are_tried_where_they_leave_less() -> None:
         return Seen(law, torch.ones(len(x)), law.code())
 
     found = most_alike(real, world, look)
-    assert found.share == pytest.approx(0.0625)
-    assert max(shares) == pytest.approx(0.5)
+    assert found.share == pytest.approx(2**-5.5)
+    assert max(shares) == pytest.approx(2**-1.75)
     assert len(shares) == 3
 
 

@@ -137,6 +137,16 @@ def test_options_override_the_configuration_file(tmp_path):
     assert {**stored, **config, "n_components": 22, "random_state": 5} == stored
 
 
+def test_several_starts_are_refused_before_a_folder_is_made(tmp_path):
+    np.save(tmp_path / "x.npy", X)
+    (tmp_path / "c.json").write_text('{"n_init": 2, "max_steps": 3}')
+    outcome = softspike("train", "x.npy", "-o", "run", "--config", "c.json", folder=tmp_path)
+    assert outcome.code == 2
+    assert outcome.sentence.startswith("softspike: n_init is 2, expected 1: this command trains one start")
+    assert not (tmp_path / "run").exists()
+    assert softspike("train", "x.npy", "-o", "run", "--steps", 3, folder=tmp_path).code == 0
+
+
 @pytest.mark.slow
 def test_demo(tmp_path):
     """As a user starts it: in a process of its own, with nothing given but a length."""

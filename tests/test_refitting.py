@@ -7,9 +7,11 @@ from small import QUICK, small_data
 
 from softspike import SparseCoder
 from softspike.data import TensorRows, synthetic
+from softspike.fitting import Checkpoint
 from softspike.methods import METHODS, Plan
 from softspike.metric.recovery import match
 from softspike.refitting import refit_dictionary, refitted_atoms
+from softspike.train import Interrupted
 
 
 def trained(refits: int, positive: bool = False, noise: float = 0.0, **settings) -> tuple[SparseCoder, np.ndarray]:
@@ -90,3 +92,31 @@ def test_none_where_none_are_asked_for_or_no_rows_are_kept_aside() -> None:
     with pytest.warns(UserWarning, match="too few to keep any aside"):
         one, two = (coder.fit(x).components_ for coder in few)
     np.testing.assert_array_equal(one, two)
+
+
+def test_training_can_be_stopped_in_the_last_fit() -> None:
+    """After its first chunk: the checkpoint of the last step is the one to go on from, to the same bits."""
+    rows = TensorRows(synthetic(1500, 12, 24, 2, 0, 0.0).x)
+    settings = {"n_active": 2, "max_steps": 40, "random_state": 0, "verbose": False}
+    saved, stages = [], []
+
+    class Watch:
+        def logged(self, progress): ...
+        def saved(self, progress): ...
+        def stage(self, name):
+            stages.append(name)
+
+    def fit(**options):
+        return SparseCoder(24, **settings).fit_rows(rows, observers=[Watch()], **options)
+
+    whole = fit()
+    assert stages[0] == "fitting the dictionary to its codes, step 1 of at most 20"
+    assert stages[-1] == "calibrating"
+    stages.clear()
+    with pytest.raises(Interrupted) as stopped:
+        fit(on_checkpoint=lambda *state: saved.append(Checkpoint(*state)), stop=lambda: bool(stages))
+    assert stopped.value.step == saved[-1].step == 40
+    assert len(stages) == 1
+    resumed = fit(resume=saved[-1])
+    for name, value in whole.model_tensors().items():
+        torch.testing.assert_close(resumed.model_tensors()[name], value, rtol=0, atol=0, equal_nan=True)

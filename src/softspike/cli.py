@@ -64,7 +64,13 @@ Mirrored = Annotated[
 Beta = Annotated[float | None, _unset("Weight of the divergence, for methods that sample (default: 0.01).")]
 Precision = Annotated[str | None, _unset("Networks in float32, bfloat16 or float16 (default: by model and device).")]
 Constant = Annotated[str | None, _unset("error refuses constant features, keep lets them pass (default: error).")]
-Config = Annotated[Path | None, _unset("A JSON file of SparseCoder parameters; options override it.")]
+Config = Annotated[
+    Path | None,
+    _unset(
+        "A JSON file of SparseCoder parameters, such as correction_rounds and dictionary_refits, which have no option "
+        "of their own; options override it."
+    ),
+]
 
 
 Logs = Annotated[list[str] | None, _unset("Also write csv or tensorboard into the run folder; may be repeated.")]

@@ -54,7 +54,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
     correction_rounds : rounds in which the support that the encoder finds is corrected, 0 for none; more code better,
         and take longer.
     dictionary_refits : steps of least squares, at most, that fit the atoms to corrected codes after training, as long
-        as rows kept aside are rebuilt better; 0 for none. These three are for the default method.
+        as rows kept aside are rebuilt better; 0 for none. These three are for the default method, and for composed
+        ones that have its parts.
     n_init : starts, from `random_state` on; they train together on the same rows, in float32, and `fit` keeps the one
         that rebuilds held-out rows best. Without checkpoints.
     constant_features : 'error' refuses columns without variance, 'keep' lets them pass.
@@ -208,8 +209,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
             needed = f"(n_samples, {self._n_features_out})"
             raise ValueError(f"codes have shape {codes.shape}, expected {needed}; give what transform returned")
         if sparse.issparse(codes):
-            codes = codes.tocsr()
-            codes.check_format(full_check=True)  # products of an index that points nowhere end the process
+            codes = _checked(_checked(codes).tocsr())
         if not isinstance(self.coder_.generator, LinearGenerator):
             return self.inference_.decode(codes)
         dtype = np.dtype(codes.dtype if codes.dtype in (np.float32, np.float64) else np.float64)
@@ -217,7 +217,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
         largest = np.abs(atoms).max(initial=0)
         unit = largest if largest > _LARGE else dtype.type(1)
         atoms = atoms / unit  # sums of large numbers may not fit where their total does
-        rebuilt = decode_csr(codes.astype(dtype), atoms) if sparse.issparse(codes) else np.asarray(codes @ atoms)
+        rebuilt = (
+            decode_csr(codes.astype(dtype, copy=False), atoms) if sparse.issparse(codes) else np.asarray(codes @ atoms)
+        )
         rebuilt = rebuilt * unit + self.mean_.astype(dtype)
         return rebuilt
 
@@ -266,3 +268,13 @@ def _check_kind(data: Any) -> None:
         raise shape_error(shape)
     if getattr(getattr(data, "dtype", None), "kind", "") == "c":
         raise dtype_error(data.dtype)
+
+
+def _checked(codes: Any) -> Any:
+    """The sparse codes; ValueError for an index that points nowhere: products and conversions would end the process."""
+    if hasattr(codes, "check_format"):  # CSR, CSC and BSR; others check themselves when they are made or converted
+        try:
+            codes.check_format(full_check=True)
+        except ValueError as error:
+            raise ValueError(f"the codes are no whole sparse matrix ({error}); give what transform returned") from error
+    return codes

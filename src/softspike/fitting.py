@@ -29,6 +29,7 @@ from softspike.train import (
     automatic_precision,
     check_end,
     pack,
+    tell_stage,
     train,
     train_recovering,
     unpack,
@@ -138,7 +139,12 @@ def fit_rows(
     )
     watching = [recovery, *observers, *([_Saver(recovery, on_checkpoint)] if on_checkpoint else [])]
     standard = StandardisedRows(on_device(rows, device), fitted.standardiser)
-    learning, held_out = split(standard, plan.n_components)
+    learning, kept = split(standard, plan.n_components)
+
+    def between(stage: str) -> None:
+        tell_stage(observers, stage)
+        if stop():
+            raise Interrupted(recovery.newest[0])
 
     def train_from(recipe: Recipe, start: int) -> None:
         try:
@@ -149,7 +155,7 @@ def fit_rows(
         except Interrupted as stopped:
             stopped.step = recovery.step  # the last that was kept
             raise
-        aside = calibrate_on(held_out, learning, [(fitted.coder, plan)], device)
+        aside = calibrate_on(kept, learning, [(fitted.coder, plan)], device, between)
         check_end(fitted.coder, aside[:_JUDGED_ROWS], recipe.n_steps)
 
     with _same_size(rows):
@@ -157,20 +163,30 @@ def fit_rows(
     return fitted
 
 
-def calibrate_on(held_out: Rows, learning: Rows, trained: Sequence[tuple[Coder, Plan]], device: torch.device) -> Tensor:
+def calibrate_on(
+    kept: "Kept", learning: Rows, trained: Sequence[tuple[Coder, Plan]], device: torch.device,
+    between: Callable[[str], None],
+) -> Tensor:  # fmt: skip
     """Refit the atoms of each coder, where it has any, and place its cut for its plan's target, on rows that training
-    never saw; these rows, (n, D)."""
-    weights = balancing_weights(_energies(held_out), _energies(SubsetRows.spread(learning, _ENERGIES)))
-    aside = held_out.take(torch.arange(len(held_out))).to(device)
+    never saw; these rows, (n, D). `between` is told what comes next, and may raise to stop there."""
+    weights = balancing_weights(_energies(kept.rows), _energies(SubsetRows.spread(learning, _ENERGIES)))
+    aside = kept.rows.take(torch.arange(len(kept.rows))).to(device)
     for coder, plan in trained:
-        if len(held_out) < len(learning):  # else none were kept aside, and nothing could say when to stop
-            refit_dictionary(coder, plan, learning, aside)
+        if kept.unseen:  # else nothing could say when to stop
+            refit_dictionary(coder, plan, learning, aside, between)
+        between("calibrating")
         coder.calibrate(aside, plan.target_active, weights)
-    if len(held_out) >= len(learning) and any(coder.counts_by_rows for coder, _ in trained):
+    if not kept.unseen and any(coder.counts_by_rows for coder, _ in trained):
+        few = len(learning) < 4 * _FEWEST_ROWS
         warnings.warn(
-            f"{len(learning)} rows are too few to keep any aside: the number of active components was set on those "
-            f"that were trained on and may be tens of per cent higher on unseen ones; give {4 * _FEWEST_ROWS} or "
-            "more, some thousands to meet it within a few per cent",
+            f"{len(learning)} rows {'are too few' if few else f'of {learning.n_features} numbers are too large'} to "
+            "keep any aside: the number of active components was set on those that were trained on and may be tens of "
+            "per cent higher on unseen ones; "
+            + (
+                f"give {4 * _FEWEST_ROWS} or more, some thousands to meet it within a few per cent"
+                if few
+                else "give narrower data"
+            ),
             stacklevel=2,
         )
     return aside
@@ -205,7 +221,14 @@ def _below(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
 
 
-def split(rows: Rows, n_components: int) -> tuple[Rows, Rows]:
+class Kept(NamedTuple):
+    """Rows to calibrate on."""
+
+    rows: Rows
+    unseen: bool  # whether they are kept from training
+
+
+def split(rows: Rows, n_components: int) -> tuple[Rows, Kept]:
     """Rows to learn from, and rows kept aside to calibrate the sparsity on.
 
     Codes of rows that the dictionary was fitted to are a few per cent sparser than those of unseen ones, so the cut is
@@ -216,25 +239,31 @@ def split(rows: Rows, n_components: int) -> tuple[Rows, Rows]:
     most = max(_CALIBRATION_NUMBERS // max(n_components, rows.n_features), 1)
     n = min(max(len(rows) // 10, min(len(rows) // 4, 1000)), _CALIBRATION_ROWS, most)
     if n < _FEWEST_ROWS:
-        return rows, SubsetRows(rows, torch.arange(min(len(rows), most)))
+        return rows, Kept(SubsetRows(rows, torch.arange(min(len(rows), most))), unseen=False)
     dtype = torch.int32 if len(rows) < 2**31 else torch.int64
     shuffled = torch.randperm(len(rows), generator=Generator().manual_seed(0), dtype=dtype)
-    return SubsetRows(rows, shuffled[n:]), SubsetRows(rows, shuffled[:n])
+    return SubsetRows(rows, shuffled[n:]), Kept(SubsetRows(rows, shuffled[:n]), unseen=True)
 
 
 def balancing_weights(aside: Tensor, population: Tensor) -> Tensor:
-    """Weights (n,) of sum 1 that give the rows kept aside the population's mean of ‖x‖², ‖x‖ and log ‖x‖².
+    """Weights (n,) ≥ 0 of sum 1 that give the rows kept aside the population's mean of log ‖x‖², ‖x‖ and ‖x‖².
 
     Both are given by the energies ‖x‖²/D of their rows. The count of a row depends mostly on its energy, so this takes
     most of the sampling noise out of a mean count: w = F(FᵀF)⁻¹f̄ with F the features of the rows aside and f̄ the
-    population's mean feature (a regression estimator). No energy counts as more than four times the largest of the
-    rows aside: a single outlier would be made up for by weights of both signs.
+    population's mean feature (a regression estimator). Where energies vary by orders of magnitude the means of a few
+    huge rows would be made up for by weights of both signs: then the first two of these features alone are balanced, or
+    the first, or none. No energy counts as more than four times the largest of the rows aside.
     """
 
     def features(energy: Tensor) -> Tensor:
-        return torch.stack([torch.ones_like(energy), energy, energy.sqrt(), torch.log(energy + 1e-2)], dim=-1)
+        return torch.stack([torch.ones_like(energy), torch.log(energy + 1e-2), energy.sqrt(), energy], dim=-1)
 
-    return torch.linalg.pinv(features(aside)).T @ features(population.clamp_max(4 * aside.max())).mean(0)
+    known, wanted = features(aside), features(population.clamp_max(4 * aside.max())).mean(0)
+    for n in range(known.shape[1], 1, -1):
+        weights = torch.linalg.pinv(known[:, :n]).T @ wanted[:n]
+        if bool((weights >= 0).all()):
+            return weights
+    return torch.full_like(aside, 1 / len(aside))
 
 
 def _energies(rows: Rows) -> Tensor:

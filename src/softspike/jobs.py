@@ -103,6 +103,11 @@ def _train_with(
     device = parameters["device"]  # a run may go on elsewhere than it began
     asked = _continued(given, stored) if stored else _with_defaults(given, data)
     coder = coder_from({"random_state": 0, **asked, "device": device})
+    if coder.n_init != 1:
+        raise ValueError(
+            f"n_init is {coder.n_init}, expected 1: this command trains one start, which it can go on with; leave it "
+            "out, or use SparseCoder(n_init=…).fit in Python"
+        )
     rows = team.leader_first(lambda: _read(data, key))
     with _about(data):
         standardiser = coder.check(rows)

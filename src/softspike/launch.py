@@ -14,9 +14,12 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
+
+# Before there is a group: its functions would keep the one they find as a default argument, and so its threads alive.
 import torch.distributed.nn
 from torch.distributed.rendezvous import rendezvous
 
+from softspike.fitting import pick_device
 from softspike.train import Alone, Diverged, Processes, Team
 
 __all__ = ["restarted", "team_of"]
@@ -36,7 +39,7 @@ def team_of(device: str) -> Iterator[tuple[Team, str]]:
     if size == 1:
         yield Alone(), device
         return
-    on_gpus = torch.cuda.is_available() if device == "auto" else torch.device(device).type == "cuda"
+    on_gpus = pick_device(device).type == "cuda"
     if on_gpus:
         if here >= torch.cuda.device_count():
             raise ValueError(

@@ -32,7 +32,7 @@ def check_parameters(parameters: Mapping[str, Any], n_components: int, n_feature
         _require(name, parameters[name], Integral, lambda v: v >= 1, "a whole number ≥ 1")
         _require_at_most(name, parameters[name], most)
     for name in ("correction_rounds", "dictionary_refits"):
-        _require(name, parameters[name], Integral, lambda v: v >= 0, "a whole number ≥ 0")
+        _require(name, parameters[name], Integral, lambda v: v >= 0, "a whole number ≥ 0; 0 is for none")
         _require_at_most(name, parameters[name], _MOST_ROUNDS)
     if parameters["n_active"] is None:
         _require("sparsity", parameters["sparsity"], Real, lambda v: 0 < v < 1, "a share strictly between 0 and 1")

@@ -1,5 +1,8 @@
 """After training: the dictionary that fits the codes it will be used with, by least squares."""
 
+from collections.abc import Callable
+from functools import partial
+
 import torch
 from torch import Tensor
 
@@ -21,13 +24,16 @@ _AT_A_TIME = 4096
 
 
 @torch.no_grad()
-def refit_dictionary(coder: Coder, plan: Plan, learning: Rows, aside: Tensor) -> int:
+def refit_dictionary(
+    coder: Coder, plan: Plan, learning: Rows, aside: Tensor, between: Callable[[str], None] = lambda stage: None
+) -> int:
     """Move the atoms to where `refitted_atoms` finds them, again and again; the number of steps that were kept.
 
     Training fits A to what the posterior expects, from one pass of the encoder; codes are corrected after that, and fit
     better. A step is kept where it surely leaves less of the rows aside, which training never saw, at the same mean
     count: by two standard errors. One that gains less than half a per cent is the last. Only where codes are corrected,
-    on unit-norm atoms, and not on more than 4,096 of them: other coders are left as they are.
+    on unit-norm atoms, and not on more than 4,096 of them: other coders are left as they are. `between` is told the
+    step before each of its parts; what it raises leaves the coder as it is then.
     """
     n_steps, aside = plan.dictionary_refits, aside[:_JUDGES]
     if n_steps == 0 or not (isinstance(coder, VariationalCoder) and isinstance(coder.generator, UnitNormDictionary)):
@@ -37,7 +43,8 @@ def refit_dictionary(coder: Coder, plan: Plan, learning: Rows, aside: Tensor) ->
     rows, errors = _some(learning, plan), _errors(coder, aside, plan.target_active)
     for kept in range(n_steps):
         before = {name: value.clone() for name, value in coder.state_dict().items()}
-        coder.generator.weight.copy_(refitted_atoms(coder, rows))
+        told = partial(between, f"fitting the dictionary to its codes, step {kept + 1} of at most {n_steps}")
+        coder.generator.weight.copy_(refitted_atoms(coder, rows, told))
         coder.generator.constrain()
         last, errors = errors, _errors(coder, aside, plan.target_active)
         gains = last - errors
@@ -49,16 +56,18 @@ def refit_dictionary(coder: Coder, plan: Plan, learning: Rows, aside: Tensor) ->
     return n_steps
 
 
-def refitted_atoms(coder: VariationalCoder, rows: Rows) -> Tensor:
+@torch.no_grad()
+def refitted_atoms(coder: VariationalCoder, rows: Rows, told: Callable[[], None] = lambda: None) -> Tensor:
     """A + RᵀZ(ZᵀZ + κI)⁻¹, (D, d): least squares of the rows X on their codes Z, where R = X − ZAᵀ.
 
     κ is the mean square of an active coefficient, as if each atom had been used once more, as it is: one that is never
-    used stays where it is.
+    used stays where it is. `told` is called before each few thousand rows.
     """
     atoms = atoms_of(coder.generator)
     gram = atoms.new_zeros((atoms.shape[1],) * 2, dtype=torch.float64)
     match, n_active = torch.zeros_like(atoms, dtype=torch.float64), 0
     for _, x in chunks(rows, _AT_A_TIME):
+        told()
         z = coder.code(x)
         gram += (z.T @ z).double()
         match += ((x - coder.generator(z)).T @ z).double()

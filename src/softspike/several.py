@@ -1,6 +1,7 @@
 """Several starts, or several settings, trained together on the same rows."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -8,7 +9,7 @@ import torch
 from softspike.data import Rows, StandardisedRows, Standardiser, on_device
 from softspike.fitting import Fitted, calibrate_on, prepare, split
 from softspike.methods import Built, Plan
-from softspike.train import Diverged, FullPrecision, Observer, check_end, train_replicas
+from softspike.train import Diverged, FullPrecision, Observer, check_end, tell_stage, train_replicas
 
 __all__ = ["Outcome", "Start", "best_of", "fit_several"]
 
@@ -42,13 +43,13 @@ def fit_several(
     """
     made = [prepare(method, plan, seed, device, standardiser, FullPrecision()) for method, plan, seed in starts]
     standard = StandardisedRows(on_device(rows, device), made[0].standardiser)
-    learning, held_out = split(standard, starts[0].plan.n_components)
+    learning, kept = split(standard, starts[0].plan.n_components)
     ends = train_replicas(
         [fitted.coder for fitted in made], learning, made[0].recipe, seeds=[start.seed for start in starts],
         device=device, observers=observers,
     )  # fmt: skip
     whole = [(fitted.coder, start.plan) for fitted, start, end in zip(made, starts, ends, strict=True) if end is None]
-    aside = calibrate_on(held_out, learning, whole, device)
+    aside = calibrate_on(kept, learning, whole, device, partial(tell_stage, observers))
     return [
         Outcome(fitted, float("inf"), end) if end is not None else _outcome(fitted, aside)
         for fitted, end in zip(made, ends, strict=True)

@@ -12,8 +12,9 @@ from softspike.threshold import Hard, PositiveHard
 
 __all__ = ["Likeness", "Seen", "most_alike"]
 
-# Shares of a thousandth make no difference, and with more than four times what is known there is little to learn.
-_LEAST, _MOST, _HALVINGS = 1 / 1024, 4.0, 7
+# Less of it than a row in thousands has makes no difference, and with more than four times what is known there is
+# little to learn.
+_LEAST, _MOST, _HALVINGS = 2.0**-13, 4.0, 7
 _FALLEN = 0.9  # of the count before: the correction of so large inputs adds what it cannot fit, and drops nearly all
 _EQUAL = 0.02  # counts that differ by less: the share is then known to within a seventh or so of itself
 # Atoms that were learned only nearly are not among the unknown ones, and cost intervals as much where noise is small:
@@ -54,7 +55,7 @@ def most_alike(
     Both should be the mean count of real codes, which is that of the simulated truth. The left side grows with u: an
     atom that is missing takes many others to make up for it. The right side falls: what the code leaves is then less
     often a component that was missed. No u need give both exactly; this one is equally far from both. Found by
-    bisection of log u between 1/1024 and 4, which ends where the two sides are within 2 % of each other, or where more
+    bisection of log u between 2⁻¹³ and 4, which ends where the two sides are within 2 % of each other, or where more
     unknown atoms leave fewer components, as of a model that has learned next to nothing. `simulate` also gets the share
     of entries that were active in the codes of the last simulation and not in its truth. The widths of intervals, which
     suffer from atoms that were learned only nearly as well, are set by a simulation with up to twice as many unknown

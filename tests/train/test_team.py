@@ -138,3 +138,11 @@ def test_a_wrong_word_is_answered_once(runs):
     assert done.stdout.split() == ["2", "2"], done.stderr
     assert done.stderr.count("softspike: ") == 1
     assert "softspike: two already holds a run" in done.stderr
+
+
+def test_a_wrong_device_is_told_as_it_is_to_one_process(runs):
+    folder, _ = runs
+    command = [sys.executable, str(HERE / "two_commands.py"), *map(str, WORDS), "-o", "three", "--device", "foo"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=120, env=ENVIRONMENT)
+    assert done.stdout.split() == ["2", "2"], done.stderr
+    assert "softspike: device is 'foo', expected 'auto', 'cpu' or 'cuda'" in done.stderr

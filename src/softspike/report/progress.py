@@ -75,7 +75,7 @@ class ProgressBar:
         from rich.progress import Progress as Bar
         from rich.table import Column
 
-        self._pace, self._centred = Pace(), centred
+        self._pace, self._centred, self._last = Pace(), centred, dict[str, str]()
         # The bar itself takes what the figures leave: all of it fits into 80 columns.
         self._bar: Any = Bar(
             BarColumn(bar_width=None, table_column=Column(ratio=1)),
@@ -91,15 +91,19 @@ class ProgressBar:
 
     def logged(self, progress: Progress) -> None:
         rate = self._pace.at(progress.step)
-        self._bar.update(
-            self._task, completed=progress.step, total=progress.n_steps, figures=figures_of(progress, self._centred),
-            speed=f"{rate:.3g} steps/s" if rate else "",
-        )  # fmt: skip
+        self._last = {
+            "figures": figures_of(progress, self._centred), "speed": f"{rate:.3g} steps/s" if rate else "",
+        }  # fmt: skip
+        self._bar.update(self._task, completed=progress.step, total=progress.n_steps, **self._last)
 
     def saved(self, progress: Progress) -> None: ...
 
+    def stage(self, name: str) -> None:
+        self._bar.update(self._task, figures=f"{name} …", speed="")  # until it is closed
+
     def close(self) -> None:
-        """Leave the terminal as it was, however training ended."""
+        """Leave the terminal as it was, however training ended, and the figures of the last step on it."""
+        self._bar.update(self._task, **self._last)
         self._bar.stop()
 
 
@@ -118,6 +122,12 @@ class PlainLines:
             print(f"step {progress.step}/{progress.n_steps}  {figures}{speed}", file=sys.stderr, flush=True)
 
     def saved(self, progress: Progress) -> None: ...
+
+    def stage(self, name: str) -> None:
+        now = time.monotonic()
+        if now - self._last >= self._every:
+            self._last = now
+            print(f"{name} …", file=sys.stderr, flush=True)
 
 
 class StageLines:

@@ -4,7 +4,7 @@ from softspike.train.augment import AsItIs, Augmentation, Mirrored
 from softspike.train.batched import train_batched
 from softspike.train.diverged import Diverged
 from softspike.train.interrupt import Interrupted, stop_on_interrupt
-from softspike.train.loop import Observer, Progress, train
+from softspike.train.loop import Observer, Progress, Staged, tell_stage, train
 from softspike.train.order import batch_rows, step_flips, step_random
 from softspike.train.precision import BFloat16, Float16, FullPrecision, Precision, automatic_precision
 from softspike.train.recipe import GroupRecipe, Recipe
@@ -35,6 +35,7 @@ __all__ = [
     "Recovered",
     "Recovery",
     "Rollback",
+    "Staged",
     "Team",
     "automatic_precision",
     "batch_rows",
@@ -43,6 +44,7 @@ __all__ = [
     "step_flips",
     "step_random",
     "stop_on_interrupt",
+    "tell_stage",
     "train",
     "train_batched",
     "train_in_turn",

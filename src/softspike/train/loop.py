@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -20,7 +20,7 @@ from softspike.train.recipe import Recipe
 from softspike.train.step import Step
 from softspike.train.team import Alone, Team
 
-__all__ = ["Observer", "Progress", "train", "training"]
+__all__ = ["Observer", "Progress", "Staged", "tell_stage", "train", "training"]
 
 
 class Progress(NamedTuple):
@@ -41,6 +41,21 @@ class Observer(Protocol):
 
     def saved(self, progress: Progress) -> None:
         """Every `save_every` steps, after the last, and where training is asked to stop."""
+
+
+@runtime_checkable
+class Staged(Protocol):
+    """An observer that also shows what comes after the last step."""
+
+    def stage(self, name: str) -> None:
+        """This begins, or goes on."""
+
+
+def tell_stage(observers: Sequence[Observer], name: str) -> None:
+    """Tell those observers that show stages."""
+    for observer in observers:
+        if isinstance(observer, Staged):
+            observer.stage(name)
 
 
 def train(
