@@ -110,7 +110,7 @@ TRAIN = {
     "good.npy --config draws.json": ["n_samples is 1000000000", "expected at most 65536"],
     "good.npy --config fast.json": ["learning_rate is 1e+300", "a number > 0 and at most 1e+12"],
     "good.npy --config batch.json": ["batch_size is 1000000000000000", "expected at most 16777216"],
-    "good.npy --config starts.json": ["n_init is 1000000", "expected at most 1024"],
+    "good.npy --config starts.json": ["n_init is 1000000", "expected 1: this command trains one start"],
     "good.npy --config steps.json": ["max_steps is 1000000000000000000000000000000", "at most 1000000000000"],
     "good.npy --config beta.json": ["beta is 1e-300", "expected a number > 0, from 1e-12 to 1e+12"],
     "good.npy --config text.json": ["max_steps is '9999", "…, expected a whole number ≥ 1"],

@@ -105,7 +105,11 @@ def test_a_replica_equals_training_alone():
             torch.testing.assert_close(weights(one), weights(other), rtol=0, atol=1e-3)
 
 
-@pytest.mark.parametrize("n_samples", [1, 6])
+# Triton's interpreter multiplies bfloat16 numbers as if their bits were whole numbers.
+ON_A_GPU = pytest.mark.skipif(DEVICE == "cpu", reason="scores on bfloat16 atoms need a GPU")
+
+
+@pytest.mark.parametrize("n_samples", [1, pytest.param(6, marks=ON_A_GPU)])
 def test_lower_precision_follows_the_plain_run(n_samples):
     """As a GPU trains: products in tf32 (there; a CPU has none), scores on bfloat16 atoms. The mean misfit of three
     steps to 1 %. Weights to 2e-3 of their norm after three steps with one sample; with six another may be chosen where
