@@ -54,15 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     found = {m: [complete(c, folder, options.device) for c in cells if c.method == m] for m in options.methods}
     problem = PROBLEMS[options.problem]
     settings = {"steps": steps, "encoder_steps": options.encoder_steps, "noise": options.noise, "seeds": options.seeds}
-    page = {
-        "problem": options.problem,
-        "known": problem.known,
-        "bar": problem.bar,
-        **settings,
-        "refits": options.refits,
-    }
+    about = {"problem": options.problem, "known": problem.known, "bar": problem.bar}
+    page = {**about, **settings, "refits": options.refits, "methods": summarise(found)}
     target = options.out / f"recovery_{cells[0].setting}.json"
-    target.write_text(json.dumps({**page, "methods": summarise(found)}, indent=1))
+    target.write_text(json.dumps(page, indent=1))
     if options.plot:
         from experiments.recovery_plot import plot, plot_atoms
 

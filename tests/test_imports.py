@@ -34,7 +34,7 @@ ARROW = [
     ["files"],
     ["run"],
     ["methods"],
-    ["parameters", "choices", "refitting"],
+    ["parameters", "choices", "refitting", "aside"],
     ["fitting"],
     ["stream", "inference", "reproduce", "several"],
     ["source"],

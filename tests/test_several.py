@@ -8,8 +8,8 @@ import torch
 from small import quick, same_bits, small_data
 
 from softspike import SparseCoder, several, sweep
+from softspike.aside import split
 from softspike.data import StandardisedRows
-from softspike.fitting import split
 from softspike.train import train_batched
 
 X = small_data()

@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import torch
-from torch import Generator, Tensor
+from torch import Tensor
 from torch.optim import Optimizer
 
+from softspike.aside import Kept, balancing_weights, energies, none_kept, split
 from softspike.coder import Coder
 from softspike.data import DataError, Rows, StandardisedRows, Standardiser, SubsetRows, on_device
-from softspike.data.chunks import chunks
 from softspike.methods import Built, Plan, build
 from softspike.refitting import refit_dictionary
 from softspike.train import (
@@ -36,11 +36,9 @@ from softspike.train import (
 )
 
 __all__ = [
-    "Checkpoint", "Fitted", "calibrate_on", "check_size", "fit_rows", "pick_device", "prepare", "restore", "split",
+    "Checkpoint", "Fitted", "calibrate_on", "check_size", "fit_rows", "pick_device", "prepare", "restore",
 ]  # fmt: skip
 
-# Enough rows to place the cut within about a per cent, few enough to hold their scores in memory.
-_FEWEST_ROWS, _CALIBRATION_ROWS, _CALIBRATION_NUMBERS = 50, 8192, 2**24
 _JUDGED_ROWS, _ENERGIES = 1024, 2**16
 
 
@@ -164,12 +162,12 @@ def fit_rows(
 
 
 def calibrate_on(
-    kept: "Kept", learning: Rows, trained: Sequence[tuple[Coder, Plan]], device: torch.device,
+    kept: Kept, learning: Rows, trained: Sequence[tuple[Coder, Plan]], device: torch.device,
     between: Callable[[str], None],
 ) -> Tensor:  # fmt: skip
     """Refit the atoms of each coder, where it has any, and place its cut for its plan's target, on rows that training
     never saw; these rows, (n, D). `between` is told what comes next, and may raise to stop there."""
-    weights = balancing_weights(_energies(kept.rows), _energies(SubsetRows.spread(learning, _ENERGIES)))
+    weights = balancing_weights(energies(kept.rows), energies(SubsetRows.spread(learning, _ENERGIES)))
     aside = kept.rows.take(torch.arange(len(kept.rows))).to(device)
     for coder, plan in trained:
         if kept.unseen:  # else nothing could say when to stop
@@ -177,18 +175,7 @@ def calibrate_on(
         between("calibrating")
         coder.calibrate(aside, plan.target_active, weights)
     if not kept.unseen and any(coder.counts_by_rows for coder, _ in trained):
-        few = len(learning) < 4 * _FEWEST_ROWS
-        warnings.warn(
-            f"{len(learning)} rows {'are too few' if few else f'of {learning.n_features} numbers are too large'} to "
-            "keep any aside: the number of active components was set on those that were trained on and may be tens of "
-            "per cent higher on unseen ones; "
-            + (
-                f"give {4 * _FEWEST_ROWS} or more, some thousands to meet it within a few per cent"
-                if few
-                else "give narrower data"
-            ),
-            stacklevel=2,
-        )
+        warnings.warn(none_kept(learning), stacklevel=2)
     return aside
 
 
@@ -219,56 +206,6 @@ def restore(fitted: Fitted, tensors: dict[str, Tensor]) -> None:
 
 def _below(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
-
-
-class Kept(NamedTuple):
-    """Rows to calibrate on."""
-
-    rows: Rows
-    unseen: bool  # whether they are kept from training
-
-
-def split(rows: Rows, n_components: int) -> tuple[Rows, Kept]:
-    """Rows to learn from, and rows kept aside to calibrate the sparsity on.
-
-    Codes of rows that the dictionary was fitted to are a few per cent sparser than those of unseen ones, so the cut is
-    placed on rows training never saw: a tenth, at most 8192, but of small sets up to a quarter, because a few hundred
-    rows place it badly. Tiny sets cannot spare any and serve as both. The same rows for every seed, so that starts can
-    be compared.
-    """
-    most = max(_CALIBRATION_NUMBERS // max(n_components, rows.n_features), 1)
-    n = min(max(len(rows) // 10, min(len(rows) // 4, 1000)), _CALIBRATION_ROWS, most)
-    if n < _FEWEST_ROWS:
-        return rows, Kept(SubsetRows(rows, torch.arange(min(len(rows), most))), unseen=False)
-    dtype = torch.int32 if len(rows) < 2**31 else torch.int64
-    shuffled = torch.randperm(len(rows), generator=Generator().manual_seed(0), dtype=dtype)
-    return SubsetRows(rows, shuffled[n:]), Kept(SubsetRows(rows, shuffled[:n]), unseen=True)
-
-
-def balancing_weights(aside: Tensor, population: Tensor) -> Tensor:
-    """Weights (n,) ≥ 0 of sum 1 that give the rows kept aside the population's mean of log ‖x‖², ‖x‖ and ‖x‖².
-
-    Both are given by the energies ‖x‖²/D of their rows. The count of a row depends mostly on its energy, so this takes
-    most of the sampling noise out of a mean count: w = F(FᵀF)⁻¹f̄ with F the features of the rows aside and f̄ the
-    population's mean feature (a regression estimator). Where energies vary by orders of magnitude the means of a few
-    huge rows would be made up for by weights of both signs: then the first two of these features alone are balanced, or
-    the first, or none. No energy counts as more than four times the largest of the rows aside.
-    """
-
-    def features(energy: Tensor) -> Tensor:
-        return torch.stack([torch.ones_like(energy), torch.log(energy + 1e-2), energy.sqrt(), energy], dim=-1)
-
-    known, wanted = features(aside), features(population.clamp_max(4 * aside.max())).mean(0)
-    for n in range(known.shape[1], 1, -1):
-        weights = torch.linalg.pinv(known[:, :n]).T @ wanted[:n]
-        if bool((weights >= 0).all()):
-            return weights
-    return torch.full_like(aside, 1 / len(aside))
-
-
-def _energies(rows: Rows) -> Tensor:
-    """‖x‖²/D of each row, a chunk at a time: wide rows by the thousand would not fit in memory."""
-    return torch.cat([chunk.x.double().square().mean(-1) for chunk in chunks(rows)])
 
 
 class _Saver:
