@@ -112,7 +112,7 @@ ON_A_GPU = pytest.mark.skipif(DEVICE == "cpu", reason="scores on bfloat16 atoms 
 @pytest.mark.parametrize("n_samples", [1, pytest.param(6, marks=ON_A_GPU)])
 def test_lower_precision_follows_the_plain_run(n_samples):
     """As a GPU trains: products in tf32 (there; a CPU has none), scores on bfloat16 atoms. The mean misfit of three
-    steps to 1 %. Weights to 2e-3 of their norm after three steps with one sample; with six another may be chosen where
+    steps to 1 %. Weights to 5e-3 of their norm after three steps with one sample; with six another may be chosen where
     two are nearly as good, and 2e-2 is still a tenth of what training moves them."""
     coders, recipe = [built(name, SCRIPTS, n_samples, 0).coder for name in VARIATIONAL], built(*CASES[0]).recipe
     plain, start = [copy.deepcopy(coder) for coder in coders], [weights(coder) for coder in coders]
@@ -125,7 +125,7 @@ def test_lower_precision_follows_the_plain_run(n_samples):
     torch.testing.assert_close((2 * misfits[0] + misfits[1]) / 3, terms.mean(0)[0], rtol=1e-2, atol=0)
     for fused, exact, before in zip(coders, plain, start, strict=True):
         error = float((weights(fused) - weights(exact)).norm() / weights(exact).norm())
-        assert error < (2e-3 if n_samples == 1 else 2e-2)
+        assert error < (5e-3 if n_samples == 1 else 2e-2), f"{error:.4g}"
         assert float((weights(exact) - before).norm() / weights(exact).norm()) > 0.1
 
 
