@@ -82,8 +82,9 @@ def test_fit_forgets_what_was_there_before(coder):
 def test_partial_fit_goes_on_from_a_fit(tmp_path, fetch):
     """Mean and scale of old and new rows together; a warning that the schedule is over."""
     begun = fetch(quick(max_steps=5).fit(X), tmp_path)
-    with pytest.warns(UserWarning, match="all 5 steps of the learning-rate schedule are done"):
+    with pytest.warns(UserWarning, match="all 5 steps of the learning-rate schedule are done") as caught:
         begun.partial_fit(UNSEEN[:32])
+    assert caught[0].filename == __file__  # the caller's line, past the decorator
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         begun.partial_fit(UNSEEN[32:64])

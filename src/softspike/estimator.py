@@ -14,6 +14,7 @@ from softspike.data import ArrayRows, Rows, RunningMoments, Standardiser, check_
 from softspike.data.error import dtype_error, shape_error
 from softspike.decoding import decode_csr
 from softspike.face.keeping import Kept
+from softspike.face.ordinary import ordinary_torch
 from softspike.face.seeing import Seen
 from softspike.fitting import Checkpoint, fit_rows, pick_device, prepare
 from softspike.generator import LinearGenerator
@@ -90,6 +91,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
         """Learn from X (n_samples, n_features): numpy, torch, pandas or a memory map."""
         return self.fit_rows(self._validate(X, reset=True))
 
+    @ordinary_torch()
     def fit_rows(
         self,
         rows: Rows,
@@ -160,6 +162,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
         check_rows(rows, min_samples=2, constant=self.constant_features, moments=moments)
         return Standardiser.from_moments(moments, centred=not self.positive)
 
+    @ordinary_torch()
     def partial_fit(self, X: Any, y: Any = None) -> "SparseCoder":
         """Learn from one more batch of a stream: one pass over X, a step per `batch_size` rows.
 

@@ -40,7 +40,7 @@ class Stream:
                 warnings.warn(
                     f"all {self.step} steps of the learning-rate schedule are done, so further batches change little; "
                     "give a larger max_steps for a longer stream",
-                    stacklevel=3,
+                    stacklevel=4,  # past partial_fit and its decorator
                 )
             batch = rows.take(torch.arange(first, min(first + batch_size, len(rows))))
             self._remember(batch)

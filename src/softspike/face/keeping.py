@@ -10,6 +10,7 @@ from torch import Tensor
 
 from softspike import __version__
 from softspike.data import Standardiser
+from softspike.face.ordinary import ordinary_torch
 from softspike.face.trained import Trained
 from softspike.fitting import check_size, pick_device, prepare, restore
 from softspike.parameters import plain_parameters
@@ -58,6 +59,7 @@ class Kept(Trained):
         return coder
 
     @classmethod
+    @ordinary_torch()
     def restored(
         cls: type[K], config: Mapping[str, Any], tensors: dict[str, Tensor], device: str = "auto", where: str = "this"
     ) -> K:
