@@ -5,12 +5,12 @@ python -m experiments.frontier --data IMAGES.mat --sparsity 1,2,5,10,20,50 --met
 python -m experiments.frontier --quick --out OUT          # photographs, a few minutes on two cores
 python -m experiments.frontier --plot --out OUT           # tables and figures of all finished cells
 
-Each cell (data, method, count, seed) is a JSON file in OUT/cells; finished ones are never computed again.
+Each cell (data, method, count, seed) is a JSON file in OUT/cells; finished ones are never computed again. The
+environment's OMP_NUM_THREADS is kept, where it is set.
 """
 
 import argparse
 import multiprocessing
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ import torch
 
 from experiments.frontier_cell import OURS, Cell, complete
 from experiments.frontier_report import write_report
+from experiments.workers import threads_of
 from softspike.fitting import pick_device
 
 METHODS = (OURS, "batchtopk", "jumprelu", "topk")
@@ -31,7 +32,7 @@ class _Job:
     device: str
     solver_patches: int
     compiled: bool
-    n_threads: int
+    n_threads: int | None  # None: as the environment says
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -91,8 +92,8 @@ def _jobs(options: argparse.Namespace) -> list[_Job]:
         )
         for seed in options.seeds for method in options.methods for count in counts
     ]  # fmt: skip
-    n_threads = max((os.cpu_count() or 1) // options.workers, 1)
-    return [_Job(cell, options.out / "cells", device, patches, options.compile, n_threads) for cell in cells]
+    folder, n_threads = options.out / "cells", threads_of(options.workers)
+    return [_Job(cell, folder, device, patches, options.compile, n_threads) for cell in cells]
 
 
 def _run(jobs: list[_Job], workers: int) -> None:
@@ -106,7 +107,8 @@ def _run(jobs: list[_Job], workers: int) -> None:
 
 
 def _work(job: _Job) -> str:
-    torch.set_num_threads(job.n_threads)
+    if job.n_threads is not None:
+        torch.set_num_threads(job.n_threads)
     result = complete(job.cell, job.folder, job.device, job.solver_patches, job.compiled)
     figures = f"{result['active']:.2f} active, explained variance {result['explained_variance']:.4f}"
     return f"{job.cell.name}: {figures}, {100 * result['dead']:.1f} % dead, {result['seconds']:.0f} s"

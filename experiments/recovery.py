@@ -15,7 +15,6 @@ each part of it took stands in it. The environment's OMP_NUM_THREADS is kept, wh
 import argparse
 import json
 import multiprocessing
-import os
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -25,6 +24,7 @@ import torch
 
 from experiments.recovery_cell import OURS, PROBLEMS, Cell, complete
 from experiments.recovery_summary import summarise
+from experiments.workers import threads_of
 from softspike.fitting import pick_device
 
 METHODS = ("fista", OURS, "topk", "batchtopk", "jumprelu")  # the slowest first, so that workers end together
@@ -63,11 +63,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
         plot(found, problem.known, target.with_suffix(".png"))
         plot_atoms(found, target.with_name(f"{target.stem}-atoms.png"))
-
-
-def threads_of(workers: int) -> int | None:
-    """An equal part of all cores for each worker; None, which changes nothing, where OMP_NUM_THREADS says it."""
-    return None if os.environ.get("OMP_NUM_THREADS") else max((os.cpu_count() or 1) // workers, 1)
 
 
 def _parser() -> argparse.ArgumentParser:

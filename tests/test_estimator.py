@@ -8,6 +8,7 @@ import pytest
 import torch
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -134,6 +135,23 @@ def test_positive_codes_where_the_method_can(method):
     assert float(stream.standardiser_.scale) == pytest.approx(float(fitted.standardiser_.scale), rel=1e-5)
 
 
+def test_dead_components_are_those_no_row_uses(coder):
+    """Of a few rows many, of more of them fewer."""
+    for window in (UNSEEN[:3], UNSEEN[:3].astype(np.float64), UNSEEN):
+        used = np.unique(coder.transform(window).indices)
+        np.testing.assert_array_equal(np.setdiff1d(np.arange(24), used), coder.dead_components(window))
+    assert len(coder.dead_components(UNSEEN[:3])) > len(coder.dead_components(UNSEEN))
+
+
+USES = ("transform", "activation_probability", "dead_components", "score", "inverse_transform")
+
+
+@pytest.mark.parametrize("use", USES)
+def test_before_fit_it_says_so(use):
+    with pytest.raises(NotFittedError, match="fit"):
+        getattr(SparseCoder(), use)(X)
+
+
 def test_score_is_the_explained_variance(coder):
     expected = r2_score(UNSEEN, coder.inverse_transform(coder.transform(UNSEEN)), multioutput="variance_weighted")
     assert coder.score(UNSEEN) == pytest.approx(expected, abs=1e-5)
@@ -228,15 +246,3 @@ def test_too_few_rows_to_set_the_count_on_are_told(method, n_rows, warned):
         warnings.simplefilter("always")
         quick(n_components=8, method=method, max_steps=3).fit(x)
     assert any("too few to keep any aside" in str(one.message) for one in seen) == warned
-
-
-@pytest.mark.parametrize("method", ["hard-gaussian", "thresholded-laplacian"])
-def test_learning_goes_on_where_gradients_were_switched_off(method):
-    x = np.random.default_rng(0).standard_normal((300, 8)).astype(np.float32)
-
-    def fitted():
-        return SparseCoder(12, n_active=2, method=method, max_steps=5, random_state=0, verbose=False).fit(x)
-
-    with torch.no_grad():
-        inside = fitted().partial_fit(x)
-    np.testing.assert_array_equal(inside.components_, fitted().partial_fit(x).components_)

@@ -228,7 +228,16 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
 
     def activation_probability(self, X: Any) -> np.ndarray:
         """P(zᵢ ≠ 0 | x), closed form and calibrated by simulation, (n_samples, n_components)."""
-        return self.inference_.activation_probability(self._ready(X))
+        rows = self._ready(X)
+        return self.inference_.activation_probability(rows)
+
+    def dead_components(self, X: Any) -> np.ndarray:
+        """The numbers of those components that are never active in the codes of X.
+
+        X is the window: give all that was learned from, since a rare component is active once in thousands of rows.
+        """
+        rows = self._ready(X)
+        return np.flatnonzero(self.inference_.uses(rows) == 0)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Explained variance of X by its deterministic code, 1 − Σ‖x − x̂‖²/Σ‖x − x̄‖²; higher is better."""

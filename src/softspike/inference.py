@@ -71,6 +71,13 @@ class Inference:
         _warn_of(sum(map(_without_number, parts)), len(rows), "probabilities", depth=4)
         return np.concatenate([part.cpu().numpy() for part in parts])
 
+    def uses(self, rows: Rows) -> np.ndarray:
+        """In how many rows each component is active, (d,)."""
+        found = np.zeros(self.coder.generator.n_components, np.int64)
+        for z in self._map(rows, lambda coder, x: coder.code(x)):
+            found += z.count_nonzero(0).cpu().numpy()
+        return found
+
     @torch.no_grad()
     def decode(self, codes: Any) -> np.ndarray:
         """Data from codes (n, d), sparse or dense, through the generator, in the precision of the codes."""

@@ -9,9 +9,10 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from experiments.recovery import main, threads_of
+from experiments.recovery import main
 from experiments.recovery_atoms import MOST_ATOMS, matched_cosines
 from experiments.recovery_summary import pooled
+from experiments.workers import threads_of
 
 
 @pytest.mark.parametrize("workers", [1, 2])
