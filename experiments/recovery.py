@@ -1,15 +1,16 @@
 """Ground truth: how much of a known dictionary, of known codes and of known supports is found.
 
-    python -m experiments.recovery a|b|wide|c|d|e|f|g|h [--seeds 5] [--noise 0.0] [--steps N] --out FOLDER [--plot]
+    python -m experiments.recovery a|b|wide|c|d|e|f|g|h|i [--seeds 5] [--noise 0.0] [--steps N] --out FOLDER [--plot]
     python -m experiments.recovery c --device cuda --workers 16 --out FOLDER --plot
 
 (a) 16 sources in 8 dimensions and (b) 64 in 32, 3 active, 1,024 rows to learn from and 1,024 to test, no noise;
 (wide) 256 in 64, 6 active; (c) 1,024 in 128 with power-law activity and correlated pairs, 10 active on average.
 On the support codes are |N(0, 1)|, so every method is asked for non-negative codes. For calibration: (d) 40 in 20,
 4 active, (e) 96 in 32, 5 active, (f) 160 in 64, 8 active, signed codes, 6,000 rows; (g) 30 in 30, 6 active, and (h) 40
-in 40, 12 active, signed, complete dictionaries, 10,000 rows. Nothing is tuned per seed or per method: n_active is the
-true mean count, the rest as in `PROBLEMS`. A finished cell is kept as JSON in FOLDER/cells and not run again; the time
-each part of it took stands in it. The environment's OMP_NUM_THREADS is kept, where it is set.
+in 40, 12 active, signed, complete dictionaries, 10,000 rows; (i) 40 in 24, 4 active, 6,000 rows, values uniform in
+±[½, 3/2]. Nothing is tuned per seed or per method: n_active is the true mean count, the rest as in `PROBLEMS`. A
+finished cell is kept as JSON in FOLDER/cells and not run again; the time each part of it took stands in it. The
+environment's OMP_NUM_THREADS is kept, where it is set.
 """
 
 import argparse

@@ -35,12 +35,19 @@ class Problem:
     positive: bool = True
 
 
-def _calibration(n_features: int, n_sources: int, n_active: int, n_train: int, steps: int, positive: bool) -> Problem:
+def _calibration(
+    n_features: int, n_sources: int, n_active: int, n_train: int, steps: int, positive: bool, **values: Any
+) -> Problem:
     """Of which nothing is published: for probabilities and intervals alone."""
     return Problem(
-        lambda n, seed, noise: synthetic(n, n_features, n_sources, n_active, seed, noise, positive),
+        lambda n, seed, noise: synthetic(n, n_features, n_sources, n_active, seed, noise, positive, **values),
         n_train, 2000, n_active, steps, None, "calibration only", positive,
     )  # fmt: skip
+
+
+def never_small(normal: Tensor) -> Tensor:
+    """Standard normal numbers → uniform in ±[½, 3/2]."""
+    return normal.sign() * (0.5 + torch.erf(normal.abs() / 2**0.5))
 
 
 PROBLEMS = {
@@ -64,6 +71,7 @@ PROBLEMS = {
     "f": _calibration(64, 160, 8, 6000, 2000, positive=False),
     "g": _calibration(30, 30, 6, 10_000, 3000, positive=True),
     "h": _calibration(40, 40, 12, 10_000, 3000, positive=False),
+    "i": _calibration(24, 40, 4, 6000, 3000, positive=False, values=never_small),
 }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from experiments.recovery_cell import never_small
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -31,6 +32,14 @@ def test_supports_are_uniform_and_values_normal():
     assert stats.kstest(codes[codes != 0].numpy(), "norm").pvalue > 1e-3
     folded = synthetic(20_000, 4, 10, 3, seed=1).codes
     assert stats.kstest(folded[folded != 0].numpy(), "halfnorm").pvalue > 1e-3
+
+
+def test_values_of_another_law():
+    """The one that the recovery experiment's problem i has."""
+    codes = synthetic(20_000, 4, 10, 3, seed=0, positive=False, values=never_small).codes
+    size = codes[codes != 0].abs().numpy()
+    assert stats.kstest(size, stats.uniform(0.5, 1).cdf).pvalue > 1e-3
+    assert abs((codes[codes != 0] > 0).float().mean() - 0.5) < 5 * 0.5 / np.sqrt(60_000)
 
 
 @pytest.mark.parametrize(

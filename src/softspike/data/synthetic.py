@@ -1,5 +1,6 @@
 """Data whose dictionary, codes and supports are known: the ground truth for recovery."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -27,16 +28,21 @@ def synthetic(
     seed: int,
     noise: float = 0.0,
     positive: bool = True,
+    values: Callable[[Tensor], Tensor] = lambda normal: normal,
 ) -> SparseSample:
-    """x = Az + noise·ε: exactly n_active sources on, chosen uniformly, with z = |N(0, 1)| (or N(0, 1)) on them."""
+    """x = Az + noise·ε: exactly n_active sources on, chosen uniformly, with z = |N(0, 1)| (or N(0, 1)) on them.
+
+    `values` makes something else of the normal numbers: `lambda n: n.sign() * (0.5 + torch.erf(n.abs() / 2**0.5))` is
+    uniform in ±[½, 3/2].
+    """
     if not 0 < n_active <= n_sources:
         raise DataError(
             f"n_active is {n_active}, expected 1 to n_sources = {n_sources}; choose a number in this range."
         )
     random = Generator().manual_seed(seed)
     support = torch.rand(n_samples, n_sources, generator=random).topk(n_active, dim=1).indices
-    values = torch.randn(n_samples, n_active, generator=random)
-    codes = torch.zeros(n_samples, n_sources).scatter_(1, support, values.abs() if positive else values)
+    drawn = values(torch.randn(n_samples, n_active, generator=random))
+    codes = torch.zeros(n_samples, n_sources).scatter_(1, support, drawn.abs() if positive else drawn)
     return _mixed(codes, n_features, noise, random)
 
 
