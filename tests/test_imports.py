@@ -22,7 +22,7 @@ ARROW = [
     ["threshold"],
     ["generator"],
     ["objective"],
-    ["coder", "simulation", "calibration"],
+    ["coder", "simulation", "sizes", "calibration"],
     ["unknown"],
     ["solver"],
     ["model"],

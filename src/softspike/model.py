@@ -14,6 +14,7 @@ from softspike.posterior import Posterior, SpikeSlab
 from softspike.prior import Prior
 from softspike.schedule import Time
 from softspike.simulation import Inputs, Simulated, simulate, true_rates
+from softspike.sizes import Sizes
 from softspike.solver.correction import Corrected, SupportCorrection
 from softspike.threshold import (
     Hard,
@@ -29,7 +30,7 @@ from softspike.unknown import Likeness, Seen, most_alike
 
 __all__ = ["VariationalCoder"]
 
-_NOISIEST = 4.0
+_NOISIEST, _RESIZED = 4.0, 8
 
 
 class VariationalCoder(Coder):
@@ -182,17 +183,24 @@ class VariationalCoder(Coder):
 
     def _most_alike(self, x: Tensor, law: Hard | PositiveHard, prior: SpikeSlab, seed: int = 0) -> Likeness:
         """Codes with the counts of those of x, in noise of the variances ‖x − Az‖²/(D − #z), none of which counts as
-        more than four times the median (there, it is no noise), with the share of unknown atoms of `most_alike`."""
+        more than four times the median (there, it is no noise), with the share of unknown atoms of `most_alike`, and
+        values from the prior's slab, or where these leave codes of plainly other sizes, from `Sizes` that do not."""
         generator, real = self.generator, self._seen(x, law)
         assert isinstance(generator, LinearGenerator)
         variances = real.energy / (x.shape[-1] - real.counts).clamp_min(1)
         like = Inputs(real.counts, variances.clamp_max(_NOISIEST * variances.median()))
-        activity = law.activation_probability.mean(0)
+        activity, sizes = law.activation_probability.mean(0), Sizes.of(prior.slab)
 
         def make(share: float, wrong: float, spread: float) -> Simulated:
             rates = true_rates(activity, wrong, real.mean_count)
-            return simulate(generator, prior, rates, like.with_spread(spread), share, seed)
+            return simulate(generator, prior, rates, like.with_spread(spread), share, seed, sizes)
 
+        found = most_alike(real, make, self._seen)
+        if not found.calibration.fitted or sizes.fit(real.code, self._seen(found.simulated.x).code):
+            return found
+        for _ in range(_RESIZED):
+            simulated = make(found.share, 0.0, 1.0)
+            sizes = sizes.closer(real.code, self._seen(simulated.x).code, simulated.truth)
         return most_alike(real, make, self._seen)
 
     def _seen(self, x: Tensor, law: Distribution | None = None) -> Seen:

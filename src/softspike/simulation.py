@@ -1,5 +1,6 @@
 """Data whose codes are known, from the model itself: what a coder is calibrated on when nobody knows the true codes."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -31,7 +32,13 @@ class Inputs(NamedTuple):
 
 
 def simulate(
-    generator: LinearGenerator, prior: SpikeSlab, rates: Tensor, like: Inputs, unknown: float, seed: int = 0
+    generator: LinearGenerator,
+    prior: SpikeSlab,
+    rates: Tensor,
+    like: Inputs,
+    unknown: float,
+    seed: int = 0,
+    sizes: Callable[[Tensor], Tensor] = lambda z: z,
 ) -> Simulated:
     """x = Az + Uy + √v·ε: codes z and y from the prior's slab, the model's atoms A, others U that the model lacks.
 
@@ -39,8 +46,8 @@ def simulate(
     of z are active, i with about the probability rates[i], and component i of y with unknown·rates[i]. A simulation
     without U would be too kind: it trusts the dictionary, and all that goes wrong with a real one would be missing from
     it. Its columns are random mixtures of all atoms, Ag/‖Ag‖ with g Gaussian: in the directions in which atoms are,
-    where data are that they were learned from. At most 2,048 rows, the same for the same arguments, and fewer active
-    entries of y among them for a smaller share.
+    where data are that they were learned from. `sizes` makes other values of those drawn from the slab. At most 2,048
+    rows, the same for the same arguments, and fewer active entries of y among them for a smaller share.
     """
     atoms = generator.atoms
     shape = min(_MOST_ROWS, max(_MOST_NUMBERS // max(atoms.shape), 1)), atoms.shape[1]
@@ -48,7 +55,7 @@ def simulate(
 
     def drawn() -> tuple[Tensor, Tensor]:
         chance = torch.rand(shape, generator=random, dtype=rates.dtype, device=rates.device)
-        return draw(prior.slab.expand(shape), 1, random)[0], chance
+        return sizes(draw(prior.slab.expand(shape), 1, random)[0]), chance
 
     own = torch.randint(len(like.counts), shape[:1], generator=random, device=atoms.device)
     (known, chance), (other, other_chance) = drawn(), drawn()
