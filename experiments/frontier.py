@@ -19,7 +19,7 @@ import torch
 
 from experiments.frontier_cell import OURS, Cell, complete
 from experiments.frontier_report import write_report
-from experiments.workers import threads_of
+from experiments.workers import names_of, threads_of
 from softspike.fitting import pick_device
 
 METHODS = (OURS, "batchtopk", "jumprelu", "topk")
@@ -53,13 +53,14 @@ def _parser() -> argparse.ArgumentParser:
     add("--components", type=int, default=256)
     add("--active", type=_numbers, default=[6, 12, 26, 50], help="mean counts of active components")
     add("--sparsity", type=_numbers, help="percentages instead of counts; no rivals are solved for then")
-    add("--methods", type=lambda text: text.split(","), default=list(METHODS))
+    add("--methods", type=names_of(METHODS), default=list(METHODS), help=f"of {', '.join(METHODS)}")
     add("--steps", type=int, default=6000)
     add("--batch", type=int, default=1024)
     add("--learning-rate", type=float, help="for all methods; their own by default")
     add("--encoder-steps", type=int, default=5)
     add("--rounds", type=int, default=20, help="of correction of our supports")
     add("--refits", type=int, default=20, help="of our dictionary, after training; at most")
+    add("--positive", action="store_true", help="codes ≥ 0; no rivals are solved for then")
     add("--asked", type=float, default=1.0, help="of each count, what our method is asked for")
     add("--seeds", type=_numbers, default=[0])
     add("--device", default="auto")
@@ -85,10 +86,13 @@ def _jobs(options: argparse.Namespace) -> list[_Job]:
         size = {"n_train": 8000, "n_valid": 2000}
     if options.sparsity:
         counts, patches = [share / 100 * options.components for share in options.sparsity], 0
+    if options.positive:
+        patches = 0
     cells = [
         Cell(
             options.data, options.components, method, count, int(seed), steps, batch,
-            options.learning_rate, options.encoder_steps, options.rounds, options.refits, options.asked, **size,
+            options.learning_rate, options.encoder_steps, options.rounds, options.refits, options.asked,
+            positive=options.positive, **size,
         )
         for seed in options.seeds for method in options.methods for count in counts
     ]  # fmt: skip

@@ -45,12 +45,14 @@ class Cell:
     asked: float = 1.0  # of the count, what our method is asked for: counts of unseen patches scatter about it
     n_train: int = 80_000
     n_valid: int = 16_000
+    positive: bool = False  # codes ≥ 0
 
     @property
     def name(self) -> str:
         depth = f"-k{self.encoder_steps}-r{self.rounds}" if self.method == OURS else ""
         depth += f"-f{self.refits}" if self.refits != 20 else ""
         depth += f"-q{self.asked:g}" if self.asked != 1 else ""
+        depth += "-positive" if self.positive else ""
         rate = f"-lr{self.learning_rate:g}" if self.learning_rate else ""
         size = "" if (self.n_train, self.n_valid) == (80_000, 16_000) else f"-n{self.n_train}-{self.n_valid}"
         data = "photographs" if self.data == "photographs" else "olshausen"
@@ -100,7 +102,7 @@ def _fit(cell: Cell, train: Tensor, device: str, compiled: bool) -> SparseCoder:
         cell.components, n_active=cell.active * (cell.asked if cell.method == OURS else 1),
         method=_compiled(method) if compiled else method, max_steps=cell.steps, batch_size=cell.batch,
         learning_rate=cell.learning_rate, encoder_steps=cell.encoder_steps, correction_rounds=cell.rounds,
-        dictionary_refits=cell.refits, random_state=cell.seed, device=device, verbose=False,
+        dictionary_refits=cell.refits, positive=cell.positive, random_state=cell.seed, device=device, verbose=False,
     )  # fmt: skip
     return estimator.fit_rows(TensorRows(train), observers=[_EagerAtEnd()] if compiled else ())
 

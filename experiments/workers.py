@@ -1,8 +1,24 @@
-"""How the cells of an experiment share the cores of a machine."""
+"""What the experiments share on the command line: names in a list, and cores among cells."""
 
+import argparse
 import os
+from collections.abc import Callable, Collection
 
-__all__ = ["threads_of"]
+__all__ = ["names_of", "threads_of"]
+
+
+def names_of(known: Collection[str]) -> Callable[[str], list[str]]:
+    """Reads names with commas between them, each of which must be known."""
+
+    def read(text: str) -> list[str]:
+        names = text.split(",")
+        strange = [name for name in names if name not in known]
+        if strange:
+            wanted = ", ".join(known)
+            raise argparse.ArgumentTypeError(f"{strange[0]!r} is unknown, expected names of: {wanted}; commas between")
+        return names
+
+    return read
 
 
 def threads_of(workers: int) -> int | None:

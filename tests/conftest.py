@@ -1,6 +1,7 @@
 """Fixed seeds for every test, and the tables of cases on the import path."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -11,6 +12,10 @@ import torch
 # Kernels run in Triton's interpreter where there is no GPU; it must be known before they are imported.
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
+
+# A shell without job control starts what runs in the background deaf to Ctrl-C, which tests of interrupts send.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -10,7 +10,7 @@ from softspike.data import TensorRows, synthetic
 from softspike.fitting import Checkpoint
 from softspike.methods import METHODS, Plan
 from softspike.metric.recovery import match
-from softspike.refitting import refit_dictionary, refitted_atoms
+from softspike.refitting import Refit, refit_dictionary
 from softspike.train import Interrupted
 
 
@@ -27,7 +27,7 @@ def test_a_step_is_least_squares() -> None:
     model, rows = coder.coder_, coder.standardiser_(torch.from_numpy(x))
     with torch.no_grad():
         codes, atoms = model.code(rows).double().numpy(), model.generator.atoms.double().numpy()
-        found = refitted_atoms(model, TensorRows(rows)).numpy()
+        found = Refit.of(model, TensorRows(rows)).atoms.numpy()
     more = np.eye(24) * np.sqrt(np.square(codes).sum() / (codes != 0).sum())
     left, right = np.vstack([codes, more]), np.vstack([rows.double().numpy(), more @ atoms.T])
     np.testing.assert_allclose(found, np.linalg.lstsq(left, right, rcond=None)[0].T, atol=1e-4)
@@ -64,15 +64,38 @@ def test_a_step_that_does_not_help_is_taken_back() -> None:
         torch.testing.assert_close(value, before[name], rtol=0, atol=0, equal_nan=True, msg=name)
 
 
-def test_an_atom_that_no_row_uses_stays() -> None:
-    """Rows on which component 3 is never active: its atom is where it was, others have moved."""
+def test_an_atom_that_no_row_uses_stays_or_starts_where_most_is_left() -> None:
+    """Rows on which component 3 is never active; anew, its atom points along the longest residual, to 1e-5."""
     coder, x = trained(0)
     model, rows = coder.coder_, coder.standardiser_(torch.from_numpy(x))
     with torch.no_grad():
         rows = rows[model.code(rows)[:, 3] == 0]
-        moved = (refitted_atoms(model, TensorRows(rows)) - model.generator.atoms).norm(dim=0)
+        left = rows - model.generator(model.code(rows))
+        refit = Refit.of(model, TensorRows(rows))
+        moved = (refit.atoms - model.generator.atoms).norm(dim=0)
     assert float(moved[3]) == 0
     assert float(moved.median()) > 0
+    anew, longest = refit.with_unused_anew(), left[left.norm(dim=1).argmax()]
+    assert refit.n_unused == 1
+    torch.testing.assert_close(anew[:, 3], longest / longest.norm(), rtol=0, atol=1e-5)
+    others = torch.arange(24) != 3
+    torch.testing.assert_close(anew[:, others], refit.atoms[:, others], rtol=0, atol=0)
+
+
+def test_where_nothing_is_left_unused_atoms_stay() -> None:
+    coder, _ = trained(0)
+    refit = Refit.of(coder.coder_, TensorRows(torch.zeros(30, 12)))
+    assert refit.n_unused == 24
+    torch.testing.assert_close(refit.with_unused_anew(), coder.coder_.generator.atoms, rtol=0, atol=0)
+
+
+def test_components_that_died_in_training_live_again() -> None:
+    """64 sources in 32 dimensions after 600 steps: three components are never active, and with refits none."""
+    x = synthetic(1024, 32, 64, 3, 2, 0.0, True).x.numpy()
+    known = {"n_active": 3, "max_steps": 600, "positive": True, "random_state": 2, "verbose": False}
+    dead = [len(SparseCoder(64, dictionary_refits=n, **known).fit(x).dead_components(x)) for n in (0, 20)]
+    assert dead[0] > 0
+    assert dead[1] == 0
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "hard-gaussian"])

@@ -1,6 +1,7 @@
 """`SparseCoder`, the scikit-learn face of the library: learning, and using what was learned."""
 
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from softspike.choices import check_shares, precision_named
-from softspike.data import ArrayRows, Rows, RunningMoments, Standardiser, check_rows
+from softspike.data import ArrayRows, Rows, RunningMoments, StandardisedRows, Standardiser, check_rows
 from softspike.data.error import dtype_error, shape_error
 from softspike.decoding import decode_csr
 from softspike.face.keeping import Kept
@@ -19,7 +20,8 @@ from softspike.face.seeing import Seen
 from softspike.fitting import Checkpoint, fit_rows, pick_device, prepare
 from softspike.generator import LinearGenerator
 from softspike.inference import as_array
-from softspike.metric import explained_share
+from softspike.metric import bounds, explained_share
+from softspike.model import VariationalCoder
 from softspike.parameters import seed_of
 from softspike.report.progress import progress_shown
 from softspike.several import Outcome, Start, best_of, fit_several
@@ -238,6 +240,22 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
         """
         rows = self._ready(X)
         return np.flatnonzero(self.inference_.uses(rows) == 0)
+
+    def bound(self, X: Any, n_samples: int = 200) -> np.ndarray:
+        """A lower bound on log p(x) of each row, in nats, (n,): log (1/K)·Σₖ p(x|zₖ)p(zₖ)/q(zₖ|x), K = `n_samples`.
+
+        p is a density of X in its own units; a larger K makes the bound tighter. Of the law as it was trained: rounds
+        of correction and calibrated probabilities are no part of it, and `dictionary_refits`, which fit atoms to codes,
+        may lower it. Draws follow `random_state`.
+        """
+        rows, model, standardiser = self._ready(X), self.coder_, self.standardiser_
+        if not isinstance(model, VariationalCoder):
+            raise ValueError(f"method is {self.method!r}, which has no law of codes to bound by; use a variational one")
+        if not (isinstance(n_samples, Integral) and n_samples >= 1):
+            raise ValueError(f"n_samples is {n_samples!r}, expected a whole number of at least 1")
+        standard, device = StandardisedRows(rows, standardiser), standardiser.mean.device
+        found = bounds(model, standard, int(n_samples), seed_of(self.random_state), device)
+        return (found - standardiser.log_volume).numpy()
 
     def score(self, X: Any, y: Any = None) -> float:
         """Explained variance of X by its deterministic code, 1 − Σ‖x − x̂‖²/Σ‖x − x̄‖²; higher is better."""

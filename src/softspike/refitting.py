@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,7 +14,7 @@ from softspike.generator import UnitNormDictionary, atoms_of
 from softspike.methods import Plan
 from softspike.model import VariationalCoder
 
-__all__ = ["refit_dictionary", "refitted_atoms"]
+__all__ = ["Refit", "refit_dictionary"]
 
 _EACH = 128  # rows for each atom, so that it is used 128 times the mean count
 _FEWEST_ROWS, _MOST_ROWS, _MOST_NUMBERS = 2**14, 2**16, 2**26  # of a step, where there are so many
@@ -27,13 +28,14 @@ _AT_A_TIME = 4096
 def refit_dictionary(
     coder: Coder, plan: Plan, learning: Rows, aside: Tensor, between: Callable[[str], None] = lambda stage: None
 ) -> int:
-    """Move the atoms to where `refitted_atoms` finds them, again and again; the number of steps that were kept.
+    """Move the atoms to where `Refit` finds them, again and again; the number of steps that were kept.
 
     Training fits A to what the posterior expects, from one pass of the encoder; codes are corrected after that, and fit
     better. A step is kept where it surely leaves less of the rows aside, which training never saw, at the same mean
-    count: by two standard errors. One that gains less than half a per cent is the last. Only where codes are corrected,
-    on unit-norm atoms, and not on more than 4,096 of them: other coders are left as they are. `between` is told the
-    step before each of its parts; what it raises leaves the coder as it is then.
+    count: by two standard errors. One that gains less than half a per cent is the last. A step in which atoms that no
+    row uses start anew must only leave less, and others follow it. Only where codes are corrected, on unit-norm atoms,
+    and not on more than 4,096 of them: other coders are left as they are. `between` is told the step before each of
+    its parts; what it raises leaves the coder as it is then.
     """
     n_steps, aside = plan.dictionary_refits, aside[:_JUDGES]
     if n_steps == 0 or not (isinstance(coder, VariationalCoder) and isinstance(coder.generator, UnitNormDictionary)):
@@ -42,38 +44,65 @@ def refit_dictionary(
         return 0
     rows, errors = _some(learning, plan), _errors(coder, aside, plan.target_active)
     for kept in range(n_steps):
-        before = {name: value.clone() for name, value in coder.state_dict().items()}
         told = partial(between, f"fitting the dictionary to its codes, step {kept + 1} of at most {n_steps}")
-        coder.generator.weight.copy_(refitted_atoms(coder, rows, told))
-        coder.generator.constrain()
-        last, errors = errors, _errors(coder, aside, plan.target_active)
-        gains = last - errors
-        if not gains.mean() > _SURELY * gains.std() / len(gains) ** 0.5:
-            coder.load_state_dict(before)
+        refit = Refit.of(coder, rows, told)
+        anew = _moved(coder, refit.with_unused_anew(), aside, errors, plan, 0.0) if refit.n_unused else None
+        now = _moved(coder, refit.atoms, aside, errors, plan, _SURELY) if anew is None else anew
+        if now is None:
             return kept
-        if errors.mean() > _ENOUGH * last.mean():
+        if anew is None and now.mean() > _ENOUGH * errors.mean():
             return kept + 1
+        errors = now
     return n_steps
 
 
-@torch.no_grad()
-def refitted_atoms(coder: VariationalCoder, rows: Rows, told: Callable[[], None] = lambda: None) -> Tensor:
-    """A + RᵀZ(ZᵀZ + κI)⁻¹, (D, d): least squares of the rows X on their codes Z, where R = X − ZAᵀ.
+class Refit(NamedTuple):
+    """One step of least squares, from codes as they are."""
 
-    κ is the mean square of an active coefficient, as if each atom had been used once more, as it is: one that is never
-    used stays where it is. `told` is called before each few thousand rows.
-    """
-    atoms = atoms_of(coder.generator)
-    gram = atoms.new_zeros((atoms.shape[1],) * 2, dtype=torch.float64)
-    match, n_active = torch.zeros_like(atoms, dtype=torch.float64), 0
-    for _, x in chunks(rows, _AT_A_TIME):
-        told()
-        z = coder.code(x)
-        gram += (z.T @ z).double()
-        match += ((x - coder.generator(z)).T @ z).double()
-        n_active += int((z != 0).sum())
-    gram.diagonal().add_(gram.diagonal().sum() / n_active if n_active else 1.0)
-    return atoms + torch.linalg.solve_ex(gram, match, left=False).result.to(atoms)
+    atoms: Tensor  # (D, d)
+    unused: Tensor  # (d,) whether no row uses an atom
+    longest: Tensor  # (≤ d, D), what is left of the rows of which most is left, the longest first
+
+    @classmethod
+    def of(cls, coder: VariationalCoder, rows: Rows, told: Callable[[], None] = lambda: None) -> "Refit":
+        """A + RᵀZ(ZᵀZ + κI)⁻¹: least squares of the rows X on their codes Z, where R = X − ZAᵀ.
+
+        κ is the mean square of an active coefficient, as if each atom had been used once more, as it is: one that is
+        never used stays where it is. `told` is called before each few thousand rows.
+        """
+        atoms = atoms_of(coder.generator)
+        gram = atoms.new_zeros((atoms.shape[1],) * 2, dtype=torch.float64)
+        match, n_active, longest = torch.zeros_like(atoms, dtype=torch.float64), 0, atoms.new_zeros(0, atoms.shape[0])
+        for _, x in chunks(rows, _AT_A_TIME):
+            told()
+            z = coder.code(x)
+            left = x - coder.generator(z)
+            gram += (z.T @ z).double()
+            match += (left.T @ z).double()
+            n_active += int((z != 0).sum())
+            longest = _longest(torch.cat([longest, left]), atoms.shape[1])
+        unused = gram.diagonal() == 0
+        gram.diagonal().add_(gram.diagonal().sum() / n_active if n_active else 1.0)
+        moved = torch.linalg.solve_ex(gram, match, left=False).result.to(atoms)
+        return cls(atoms + moved, unused, longest)
+
+    @property
+    def n_unused(self) -> int:
+        return int(self.unused.sum())
+
+    def with_unused_anew(self) -> Tensor:
+        """The atoms, with those that no row uses along the longest rows of R, one each: what no atom explains yet."""
+        numbers = self.unused.nonzero()[: len(self.longest), 0]
+        atoms = self.atoms.clone()
+        atoms[:, numbers] = torch.nn.functional.normalize(self.longest[: len(numbers)].T, dim=0)
+        return atoms
+
+
+def _longest(x: Tensor, count: int) -> Tensor:
+    """At most `count` rows, the longest first; none that is zero, which has no direction."""
+    lengths = x.norm(dim=-1)
+    order = lengths.argsort(descending=True)[:count]
+    return x[order[lengths[order] > 0]]
 
 
 def _some(rows: Rows, plan: Plan) -> Rows:
@@ -81,6 +110,23 @@ def _some(rows: Rows, plan: Plan) -> Rows:
     enough = min(max(_EACH * plan.n_components, _FEWEST_ROWS), _MOST_ROWS)
     fitting = _MOST_NUMBERS // max(plan.n_components, plan.n_features)
     return SubsetRows.spread(rows, max(min(plan.n_steps * plan.batch_size, enough, fitting), 1))
+
+
+def _moved(
+    coder: VariationalCoder, atoms: Tensor, x: Tensor, before: Tensor, plan: Plan, surely: float
+) -> Tensor | None:
+    """The errors with the atoms moved there; None, and the coder as it was, where they are not surely less."""
+    state = {name: value.clone() for name, value in coder.state_dict().items()}
+    generator = coder.generator
+    assert isinstance(generator, UnitNormDictionary)
+    generator.weight.copy_(atoms)
+    generator.constrain()
+    errors = _errors(coder, x, plan.target_active)
+    gains = before - errors
+    if gains.mean() > surely * gains.std() / len(gains) ** 0.5:
+        return errors
+    coder.load_state_dict(state)
+    return None
 
 
 def _errors(coder: Coder, x: Tensor, mean_active: float) -> Tensor:

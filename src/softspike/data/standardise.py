@@ -91,6 +91,11 @@ class Standardiser(nn.Module):
         """Whether a mean is taken out: standardised data then has it at 0."""
         return bool(self.mean.any())
 
+    @property
+    def log_volume(self) -> float:
+        """Σᵢ log scaleᵢ, in float64: log p(x) of data is that of standardised data less this."""
+        return float(self.scale.double().log().expand_as(self.mean).sum())
+
     def forward(self, x: Tensor) -> Tensor:
         """(x − mean)/scale."""
         return (x - self.mean) / self.scale

@@ -1,6 +1,6 @@
 """8  pure functions of codes, posteriors and dictionaries."""
 
-from softspike.metric.bound import mean_bound
+from softspike.metric.bound import bounds, mean_bound
 from softspike.metric.calibration import brier_score, calibration_error, interval_coverage, reliability
 from softspike.metric.collapse import feature_collapse, never_active, posterior_collapse
 from softspike.metric.components import (
@@ -53,6 +53,7 @@ __all__ = [
     "Summary",
     "active_count",
     "baselines",
+    "bounds",
     "brier_score",
     "calibration_error",
     "dead_components",

@@ -49,7 +49,8 @@ def summary_lines(summary: Summary, target: float | None, rivals: Baselines | No
     if rivals:
         note = f"same mean count, {rivals.n_samples} samples"
         if rivals.omp is not None:
-            lines.append(("baseline: OMP, same dictionary", f"{rivals.omp:.3f}", note))
+            own = "" if rivals.own is None else f", where this coder has {rivals.own:.3f}"
+            lines.append(("baseline: OMP, same dictionary", f"{rivals.omp:.3f}", note + own))
         lines.append(("baseline: principal components", f"{rivals.pca:.3f}", note))
     return lines
 
