@@ -21,6 +21,7 @@ from experiments.frontier_cell import OURS, Cell, complete
 from experiments.frontier_report import write_report
 from experiments.workers import names_of, threads_of
 from softspike.fitting import pick_device
+from softspike.methods import METHODS as ALL
 
 METHODS = (OURS, "batchtopk", "jumprelu", "topk")
 
@@ -53,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--components", type=int, default=256)
     add("--active", type=_numbers, default=[6, 12, 26, 50], help="mean counts of active components")
     add("--sparsity", type=_numbers, help="percentages instead of counts; no rivals are solved for then")
-    add("--methods", type=names_of(METHODS), default=list(METHODS), help=f"of {', '.join(METHODS)}")
+    add("--methods", type=names_of(ALL), default=list(METHODS), help=f"of {', '.join(ALL)}; with commas")
     add("--steps", type=int, default=6000)
     add("--batch", type=int, default=1024)
     add("--learning-rate", type=float, help="for all methods; their own by default")

@@ -27,6 +27,7 @@ from experiments.recovery_cell import OURS, PROBLEMS, Cell, complete
 from experiments.recovery_summary import summarise
 from experiments.workers import names_of, threads_of
 from softspike.fitting import pick_device
+from softspike.methods import METHODS as ALL
 
 METHODS = ("fista", OURS, "topk", "batchtopk", "jumprelu")  # the slowest first, so that workers end together
 
@@ -77,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--steps", type=int, help="training steps, for every method")
     add("--encoder-steps", type=int, default=5)
     add("--refits", type=int, default=20, help="of our dictionary, after training; at most")
-    add("--methods", type=names_of(METHODS), default=list(METHODS), help=f"of {', '.join(METHODS)}")
+    add("--methods", type=names_of(ALL), default=list(METHODS), help=f"of {', '.join(ALL)}; with commas")
     add("--device", default="auto")
     add("--workers", type=int, default=1, help="processes, each with its own cells")
     add("--out", type=Path, required=True)
