@@ -46,7 +46,8 @@ def write_report(folder: Path) -> list[Path]:
         settings = _settings(group)
         parts.append(f"## {data}, d = {components}\n\n{_table(settings)}")
         written.append(_figure(settings, f"{data}, d = {components}", folder / f"frontier-{data}-{components}.png"))
-    sweep = [r for r in results if not r["rivals"] and r["cell"]["method"] == OURS]
+    ours = [r for r in results if not r["rivals"] and r["cell"]["method"] == OURS]
+    sweep = [r for r in ours if not r["cell"].get("positive")]
     if sweep:
         parts.append(f"## Asked and measured sparsity\n\n{_sweep(sweep)}")
     text = folder / "frontier.md"
@@ -70,8 +71,9 @@ def _settings(group: Results) -> dict[Setting, Results]:
     for result in group:
         cell = result["cell"]
         rest = (cell["learning_rate"], cell["steps"], cell["batch"], cell["encoder_steps"], cell.get("rounds"))
-        rest += (cell.get("asked", 1.0),)
-        found[cell["method"], cell["active"], rest].append(result)
+        rest += (cell.get("asked", 1.0), cell.get("refits"), cell["n_train"])
+        method = cell["method"] + (", positive" if cell.get("positive") else "")
+        found[method, cell["active"], rest].append(result)
     return dict(found)
 
 
@@ -98,8 +100,8 @@ def _table(settings: dict[Setting, Results]) -> str:
     head = ["method", "trained", "depth", "rate", "asked", "active", "EV", "EV, uncorrected", *_RIVALS.values()]
     head += ["dead %", "worst", "seeds"]
     lines = [head, ["---"] + ["---:"] * (len(head) - 1)]
-    order = list(_LABELS)
-    for key in sorted(settings, key=lambda key: (order.index(key[0]), key[2][1:4], key[2][0] or 0, key[1])):
+    order = {method: number for number, method in enumerate(_LABELS)}
+    for key in sorted(settings, key=lambda k: (order.get(k[0], len(order)), k[0], k[2][1:4], k[2][0] or 0, k[1])):
         lines.append(_row(key, settings[key]))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -110,7 +112,7 @@ def _row(key: Setting, results: Results) -> list[str]:
     spread = f" ± {(max(scores) - min(scores)) / 2:.4f}" if len(scores) > 1 else ""
     plain, depth = mean(_uncorrected(r) for r in results), f"{rest[3]} + {rest[4]}" if method == OURS else "–"
     return [
-        _LABELS[method], f"{rest[1]}×{rest[2]}", depth, f"{rest[0] or 'own'}", f"{count:g}",
+        _LABELS.get(method, method), f"{rest[1]}×{rest[2]}", depth, f"{rest[0] or 'own'}", f"{count:g}",
         f"{_mean(results, 'active'):.2f}", _number(mean(scores)) + spread, _number(plain),
         *(_number(_rival(results, name)) for name in _RIVALS),
         f"{100 * _mean(results, 'dead'):.1f}", f"{max(r['worst_patch'] for r in results):.2f}", str(len(results)),

@@ -57,8 +57,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     problem = PROBLEMS[options.problem]
     settings = {"steps": steps, "encoder_steps": options.encoder_steps, "noise": options.noise, "seeds": options.seeds}
     about = {"problem": options.problem, "known": problem.known, "bar": problem.bar}
-    page = {**about, **settings, "refits": options.refits, "methods": summarise(found)}
     target = options.out / f"recovery_{cells[0].setting}.json"
+    page = {**about, **settings, "refits": options.refits}
+    known = json.loads(target.read_text()) if target.exists() else {}
+    others = known["methods"] if {**known, "methods": None} == {**page, "methods": None} else {}
+    page["methods"] = {**others, **summarise(found)}  # methods of an earlier call stay
     target.write_text(json.dumps(page, indent=1))
     if options.plot:
         from experiments.recovery_plot import plot, plot_atoms

@@ -6,7 +6,7 @@ import numpy as np
 
 __all__ = ["pooled", "summarise"]
 
-_BY_SEED = ("correlation", "ece", "coverage_active")
+_BY_SEED = ("correlation", "ece", "coverage_active", "dead_training")
 
 
 def summarise(cells: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ def names_of(known: Collection[str]) -> Callable[[str], list[str]]:
     """Reads names with commas between them, each of which must be known."""
 
     def read(text: str) -> list[str]:
-        names = text.split(",")
+        names = [name.strip() for name in text.split(",")]
         strange = [name for name in names if name not in known]
         if strange:
             wanted = ", ".join(known)

@@ -246,12 +246,13 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
 
         p is a density of X in its own units; a larger K makes the bound tighter. Of the law as it was trained: rounds
         of correction and calibrated probabilities are no part of it, and `dictionary_refits`, which fit atoms to codes,
-        may lower it. Draws follow `random_state`.
+        may lower it, for single rows by much. Draws follow `random_state` and the place of a row in X: the same row
+        has the same value elsewhere only as far as K draws say.
         """
         rows, model, standardiser = self._ready(X), self.coder_, self.standardiser_
         if not isinstance(model, VariationalCoder):
             raise ValueError(f"method is {self.method!r}, which has no law of codes to bound by; use a variational one")
-        if not (isinstance(n_samples, Integral) and n_samples >= 1):
+        if isinstance(n_samples, bool) or not (isinstance(n_samples, Integral) and n_samples >= 1):
             raise ValueError(f"n_samples is {n_samples!r}, expected a whole number of at least 1")
         standard, device = StandardisedRows(rows, standardiser), standardiser.mean.device
         found = bounds(model, standard, int(n_samples), seed_of(self.random_state), device)

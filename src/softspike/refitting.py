@@ -32,28 +32,75 @@ def refit_dictionary(
 
     Training fits A to what the posterior expects, from one pass of the encoder; codes are corrected after that, and fit
     better. A step is kept where it surely leaves less of the rows aside, which training never saw, at the same mean
-    count: by two standard errors. One that gains less than half a per cent is the last. A step in which atoms that no
-    row uses start anew must only leave less, and others follow it. Only where codes are corrected, on unit-norm atoms,
-    and not on more than 4,096 of them: other coders are left as they are. `between` is told the step before each of
-    its parts; what it raises leaves the coder as it is then.
+    count: by two standard errors. One that gains less than half a per cent is the last. Atoms that no row uses then
+    start anew, and steps follow as before; all of that is kept where it surely leaves less in the end. Only where codes
+    are corrected, on unit-norm atoms, and not on more than 4,096 of them: other coders are left as they are. `between`
+    is told the step before each of its parts; what it raises leaves the coder as it is then.
     """
     n_steps, aside = plan.dictionary_refits, aside[:_JUDGES]
     if n_steps == 0 or not (isinstance(coder, VariationalCoder) and isinstance(coder.generator, UnitNormDictionary)):
         return 0
     if coder.correction is None or coder.generator.n_components > _WIDEST:
         return 0
-    rows, errors = _some(learning, plan), _errors(coder, aside, plan.target_active)
-    for kept in range(n_steps):
-        told = partial(between, f"fitting the dictionary to its codes, step {kept + 1} of at most {n_steps}")
-        refit = Refit.of(coder, rows, told)
-        anew = _moved(coder, refit.with_unused_anew(), aside, errors, plan, 0.0) if refit.n_unused else None
-        now = _moved(coder, refit.atoms, aside, errors, plan, _SURELY) if anew is None else anew
-        if now is None:
-            return kept
-        if anew is None and now.mean() > _ENOUGH * errors.mean():
-            return kept + 1
-        errors = now
-    return n_steps
+    fit = _Fit(coder, coder.generator, _some(learning, plan), aside, plan, between)
+    kept, errors = fit.steps(n_steps, fit.errors())
+    while kept < n_steps and (refit := fit.refit(kept, n_steps)).n_unused:
+        before = fit.state()
+        more, now = fit.steps(n_steps, fit.moved_to(refit.with_unused_anew()), kept + 1)
+        if not _surely_less(now, errors):
+            coder.load_state_dict(before)
+            break
+        kept, errors = more, now
+    return kept
+
+
+class _Fit(NamedTuple):
+    """What the steps of one fit share."""
+
+    coder: VariationalCoder
+    generator: UnitNormDictionary
+    rows: Rows
+    aside: Tensor
+    plan: Plan
+    between: Callable[[str], None]
+
+    def steps(self, n_steps: int, errors: Tensor, kept: int = 0) -> tuple[int, Tensor]:
+        """Steps until one does not help, or helps little: how many there are now, and the errors of rows aside."""
+        while kept < n_steps:
+            before, refit = self.state(), self.refit(kept, n_steps)
+            last, errors = errors, self.moved_to(refit.atoms)
+            if not _surely_less(errors, last):
+                self.coder.load_state_dict(before)
+                return kept, last
+            kept += 1
+            if errors.mean() > _ENOUGH * last.mean():
+                break
+        return kept, errors
+
+    def refit(self, kept: int, n_steps: int) -> "Refit":
+        stage = f"fitting the dictionary to its codes, step {kept + 1} of at most {n_steps}"
+        return Refit.of(self.coder, self.rows, partial(self.between, stage))
+
+    def moved_to(self, atoms: Tensor) -> Tensor:
+        """The errors with the atoms there."""
+        self.generator.weight.copy_(atoms)
+        self.generator.constrain()
+        return self.errors()
+
+    def errors(self) -> Tensor:
+        """‖x − x̂‖² of each row aside, (n,), at the mean count that was asked for."""
+        self.coder.set_count(self.aside, self.plan.target_active)
+        rebuilt = self.generator(self.coder.code(self.aside))
+        return (self.aside - rebuilt).square().sum(-1).double()
+
+    def state(self) -> dict[str, Tensor]:
+        return {name: value.clone() for name, value in self.coder.state_dict().items()}
+
+
+def _surely_less(errors: Tensor, before: Tensor) -> bool:
+    """Whether their mean is, by two standard errors of the differences."""
+    gains = before - errors
+    return bool(gains.mean() > _SURELY * gains.std() / len(gains) ** 0.5)
 
 
 class Refit(NamedTuple):
@@ -110,26 +157,3 @@ def _some(rows: Rows, plan: Plan) -> Rows:
     enough = min(max(_EACH * plan.n_components, _FEWEST_ROWS), _MOST_ROWS)
     fitting = _MOST_NUMBERS // max(plan.n_components, plan.n_features)
     return SubsetRows.spread(rows, max(min(plan.n_steps * plan.batch_size, enough, fitting), 1))
-
-
-def _moved(
-    coder: VariationalCoder, atoms: Tensor, x: Tensor, before: Tensor, plan: Plan, surely: float
-) -> Tensor | None:
-    """The errors with the atoms moved there; None, and the coder as it was, where they are not surely less."""
-    state = {name: value.clone() for name, value in coder.state_dict().items()}
-    generator = coder.generator
-    assert isinstance(generator, UnitNormDictionary)
-    generator.weight.copy_(atoms)
-    generator.constrain()
-    errors = _errors(coder, x, plan.target_active)
-    gains = before - errors
-    if gains.mean() > surely * gains.std() / len(gains) ** 0.5:
-        return errors
-    coder.load_state_dict(state)
-    return None
-
-
-def _errors(coder: Coder, x: Tensor, mean_active: float) -> Tensor:
-    """‖x − x̂‖² of each row, (n,), at that mean count."""
-    coder.set_count(x, mean_active)
-    return (x - coder.generator(coder.code(x))).square().sum(-1).double()

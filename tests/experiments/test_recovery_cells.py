@@ -35,6 +35,8 @@ def test_cells_are_measured_once_and_summarised(workers: int, tmp_path: Path) ->
         path.write_text(json.dumps({**json.loads(path.read_text()), "ece": 0.5}))
     main([*command, "--plot"])
     assert json.loads(page.read_text())["methods"]["topk"]["ece"] == [0.5, 0.0]
+    main([*options[:-3], "topk", *options[-2:], "--out", str(tmp_path)])
+    assert json.loads(page.read_text())["methods"].keys() == {"hard-gaussian", "topk"}  # what was known stays
     for picture in (page.with_suffix(".png"), page.with_name(f"{page.stem}-atoms.png")):
         assert 5000 < picture.stat().st_size < 200_000
 
