@@ -43,10 +43,10 @@ def refit_dictionary(
     if coder.correction is None or coder.generator.n_components > _WIDEST:
         return 0
     fit = _Fit(coder, coder.generator, _some(learning, plan), aside, plan, between)
-    kept, errors = fit.steps(n_steps, fit.errors())
-    while kept < n_steps and (refit := fit.refit(kept, n_steps)).n_unused:
+    kept, errors, refused = fit.steps(n_steps, fit.errors())
+    while kept < n_steps and (refit := refused or fit.refit(kept, n_steps)).n_unused:
         before = fit.state()
-        more, now = fit.steps(n_steps, fit.moved_to(refit.with_unused_anew()), kept + 1)
+        more, now, refused = fit.steps(n_steps, fit.moved_to(refit.with_unused_anew()), kept + 1)
         if not _surely_less(now, errors):
             coder.load_state_dict(before)
             break
@@ -64,18 +64,19 @@ class _Fit(NamedTuple):
     plan: Plan
     between: Callable[[str], None]
 
-    def steps(self, n_steps: int, errors: Tensor, kept: int = 0) -> tuple[int, Tensor]:
-        """Steps until one does not help, or helps little: how many there are now, and the errors of rows aside."""
+    def steps(self, n_steps: int, errors: Tensor, kept: int = 0) -> tuple[int, Tensor, "Refit | None"]:
+        """Steps until one does not help, or helps little: how many there are now, the errors of rows aside, and the
+        step that did not help, which is still what the codes ask for."""
         while kept < n_steps:
             before, refit = self.state(), self.refit(kept, n_steps)
             last, errors = errors, self.moved_to(refit.atoms)
             if not _surely_less(errors, last):
                 self.coder.load_state_dict(before)
-                return kept, last
+                return kept, last, refit
             kept += 1
             if errors.mean() > _ENOUGH * last.mean():
                 break
-        return kept, errors
+        return kept, errors, None
 
     def refit(self, kept: int, n_steps: int) -> "Refit":
         stage = f"fitting the dictionary to its codes, step {kept + 1} of at most {n_steps}"
