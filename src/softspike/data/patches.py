@@ -59,14 +59,16 @@ def draw_positions(images: Images, n_patches: int, size: int, seed: int | Sequen
 def patches_at(images: Images, positions: np.ndarray, size: int, border: int = 4) -> np.ndarray:
     """The patches at the given position numbers, (n, size²) float32."""
     patches = np.empty((len(positions), size * size), np.float32)
-    first = 0
-    for image, (n_rows, n_columns) in zip(images, _grids(images, size, border), strict=True):
-        here = np.flatnonzero((positions >= first) & (positions < first + n_rows * n_columns))
+    grids = _grids(images, size, border)
+    first = np.concatenate([[0], np.cumsum([n_rows * n_columns for n_rows, n_columns in grids])])
+    ordered = np.argsort(positions)  # those of each image in a row
+    cuts = np.searchsorted(positions[ordered], first)
+    for number, (image, (_, n_columns)) in enumerate(zip(images, grids, strict=True)):
+        here = ordered[cuts[number] : cuts[number + 1]]
         if len(here):
-            row, column = np.divmod(positions[here] - first, n_columns)
+            row, column = np.divmod(positions[here] - first[number], n_columns)
             windows = sliding_window_view(image, (size, size))
             patches[here] = windows[row + border, column + border].reshape(len(here), size * size)
-        first += n_rows * n_columns
     return patches
 
 

@@ -7,6 +7,7 @@ from softspike.data.patches import Patches, extract_patches, whiten
 __all__ = ["photograph_patches", "photographs"]
 
 _WRAPPED = 4  # pixels at the edges that carry what whitening wraps around
+_BLOCK = 24
 _SCIKIT_IMAGE = ("camera", "grass", "gravel", "brick", "coffee", "chelsea", "astronaut", "rocket")
 
 
@@ -21,18 +22,21 @@ def photographs() -> list[np.ndarray]:
 
 
 def photograph_patches(n_train: int, n_valid: int, size: int = 16, seed: int = 0) -> Patches:
-    """Whitened patches; every fifth horizontal band of a photograph is for validation, sharing no pixel with training.
+    """Whitened patches; a fifth of each photograph is for validation, sharing no pixel with training.
 
-    Bands, not one end of the picture: sky and ground differ, and unseen patches should be of the same kind.
+    The fifth is spread evenly over the picture, as blocks of 24×24 pixels (or one and a half patches) of which those
+    with (row + 2·column) mod 5 = 4 are set aside: sky and ground, grass and gravel differ, and unseen patches should be
+    of the same kind as those that were learned from.
     """
-    whitened = [whiten(photograph) for photograph in photographs()]
-    height = 2 * size  # of a band
+    whitened = [whiten(photograph)[_WRAPPED:-_WRAPPED, _WRAPPED:-_WRAPPED] for photograph in photographs()]
+    side = max(_BLOCK, 3 * size // 2)
     training: list[np.ndarray] = []
     validation: list[np.ndarray] = []
     for image in whitened:
-        inner = image[_WRAPPED:-_WRAPPED, _WRAPPED:-_WRAPPED]
-        for number, top in enumerate(range(0, len(inner), height)):
-            (validation if number % 5 == 4 else training).append(inner[top : top + height])
+        for row, top in enumerate(range(0, image.shape[0], side)):
+            for column, left in enumerate(range(0, image.shape[1], side)):
+                part = validation if (row + 2 * column) % 5 == 4 else training
+                part.append(image[top : top + side, left : left + side])
     return Patches(
         extract_patches(training, n_train, size, [seed, 0], border=0),
         extract_patches(validation, n_valid, size, [seed, 1], border=0),
