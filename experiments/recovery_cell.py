@@ -50,6 +50,11 @@ def never_small(normal: Tensor) -> Tensor:
     return normal.sign() * (0.5 + torch.erf(normal.abs() / 2**0.5))
 
 
+def often_small(normal: Tensor) -> Tensor:
+    """Standard normal numbers → Laplacian ones of scale 1."""
+    return -normal.sign() * torch.log1p(-torch.erf(normal.abs() / 2**0.5).clamp_max(1 - 1e-6))
+
+
 PROBLEMS = {
     "a": Problem(
         lambda n, seed, noise: synthetic(n, 8, 16, 3, seed, noise), 1024, 1024, 3, 4000, 0.691,
@@ -72,6 +77,9 @@ PROBLEMS = {
     "g": _calibration(30, 30, 6, 10_000, 3000, positive=True),
     "h": _calibration(40, 40, 12, 10_000, 3000, positive=False),
     "i": _calibration(24, 40, 4, 6000, 3000, positive=False, values=never_small),
+    "j": _calibration(30, 60, 3, 8000, 3000, positive=False, values=never_small),
+    "k": _calibration(48, 96, 6, 20_000, 3000, positive=True),
+    "l": _calibration(32, 48, 5, 8000, 3000, positive=False, values=often_small),
 }  # fmt: skip
 
 

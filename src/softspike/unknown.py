@@ -19,7 +19,7 @@ _FALLEN = 0.9  # of the count before: the correction of so large inputs adds wha
 _EQUAL = 0.02  # counts that differ by less: the share is then known to within a seventh or so of itself
 # Atoms that were learned only nearly are not among the unknown ones, and cost intervals as much where noise is small:
 # they are wrong by some per cent where thousands of rows were learned from, which leaves a thousandth of the energy.
-_HARDEST, _SMALL = 2.0, 1e-3
+_EASIEST, _HARDEST, _SMALL, _HIDDEN, _FEW = 0.8, 2.0, 1e-3, 0.3, 8.0
 
 
 class Seen(NamedTuple):
@@ -58,8 +58,8 @@ def most_alike(
     bisection of log u between 2⁻¹³ and 4, which ends where the two sides are within 2 % of each other, or where more
     unknown atoms leave fewer components, as of a model that has learned next to nothing. `simulate` also gets the share
     of entries that were active in the codes of the last simulation and not in its truth. The widths of intervals, which
-    suffer from atoms that were learned only nearly as well, are set by a simulation with up to twice as many unknown
-    atoms, whose counts are only as far apart as leaves simulated codes no farther apart than real ones.
+    suffer from atoms that were learned only nearly as well, are set by a simulation with 0.8 to 2 times as many unknown
+    atoms (`_harder`), whose counts are only as far apart as leaves simulated codes no farther apart than real ones.
     """
     low, high, wrong, best, seen = _LEAST, _MOST, 0.0, None, real
     for _ in range(_HALVINGS):
@@ -76,7 +76,7 @@ def most_alike(
         low, high = (share, high) if ratio < 1 else (low, share)
     assert best is not None  # the first is never thrown away
     if best.calibration.fitted:
-        harder = simulate(_harder(real) * best.share, wrong, _spread(real, seen))
+        harder = simulate(_harder(real, simulated.x.shape[-1]) * best.share, wrong, _spread(real, seen))
         best.calibration.fit_widening(*look(harder.x), harder.truth)
     return best
 
@@ -92,13 +92,20 @@ def _typical(energy: Tensor) -> Tensor:
     return torch.maximum(energy.median(), energy.mean() / 1000)
 
 
-def _harder(real: Seen) -> float:
-    """min(mean ‖r‖²/typical ‖r‖², 2): one where codes leave noise, which is much the same for all inputs; more where
-    they leave whole atoms of some. Two where they leave next to nothing, less than a thousandth of mean ‖z‖²."""
+def _harder(real: Seen, n_features: int) -> float:
+    """How many times the unknown atoms, by m = mean ‖r‖²/typical ‖r‖², between 0.8 and 2.
+
+    One where codes leave noise, which is much the same for all inputs; m where they leave whole atoms of some. Where
+    they leave less than a thousandth of mean ‖z‖², at least 1 + (k/0.3D)² for k of D dimensions that are active: so
+    much of what is wrong with atoms is made up for by others, and does not show. But no more than 8/m, where next to
+    nothing is left of most inputs and much of a few: of most all atoms are right then, and the balance, which sees only
+    that counts differ, makes too many of the others.
+    """
     typical = _typical(real.energy)
-    if bool(typical < _SMALL * real.code.square().sum(-1).mean()):
-        return _HARDEST
-    return float((real.energy.mean() / typical).clamp(1, _HARDEST).nan_to_num(1.0))
+    uneven = max(float((real.energy.mean() / typical).nan_to_num(1.0)), 1.0)
+    little = bool(typical < _SMALL * real.code.square().sum(-1).mean())
+    hidden = 1 + (float(real.mean_count) / (_HIDDEN * n_features)) ** 2 if little else 1.0
+    return min(max(min(max(uneven, hidden), _FEW / uneven), _EASIEST), _HARDEST)
 
 
 def _spread(real: Seen, seen: Seen) -> float:
