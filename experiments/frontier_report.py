@@ -130,11 +130,11 @@ def _number(value: float) -> str:
 
 
 def _sweep(results: Results) -> str:
-    lines = [["asked %", "measured %", "off by", "Σγ, %", "EV", "dead %"], ["---:"] * 6]
-    for result in sorted(results, key=lambda r: r["cell"]["active"]):
+    lines = [["data", "asked %", "measured %", "off by", "Σγ, %", "EV", "dead %"], ["---"] + ["---:"] * 6]
+    for result in sorted(results, key=lambda r: (r["cell"]["data"], r["cell"]["active"])):
         share = 100 / result["cell"]["components"]
         asked, measured = share * result["cell"]["active"], share * result["active"]
-        line = [f"{asked:.3g}", f"{measured:.3f}", f"{100 * (measured / asked - 1):+.1f} %"]
+        line = [result["cell"]["data"], f"{asked:.3g}", f"{measured:.3f}", f"{100 * (measured / asked - 1):+.1f} %"]
         line.append("–" if result.get("expected") is None else f"{share * result['expected']:.3f}")
         lines.append([*line, f"{result['explained_variance']:.4f}", f"{100 * result['dead']:.1f}"])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
