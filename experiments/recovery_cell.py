@@ -45,6 +45,14 @@ def _calibration(
     )  # fmt: skip
 
 
+def _uneven(n_features: int, n_sources: int, n_active: float, n_train: int, steps: int) -> Problem:
+    """Likewise; sources are on independently, at rates ∝ i^−0.6."""
+    return Problem(
+        lambda n, seed, noise: power_law_synthetic(n, n_active, seed, n_features, n_sources, 0.6, 0.0, noise),
+        n_train, 2000, n_active, steps, None, "calibration only",
+    )  # fmt: skip
+
+
 def never_small(normal: Tensor) -> Tensor:
     """Standard normal numbers → uniform in ±[½, 3/2]."""
     return normal.sign() * (0.5 + torch.erf(normal.abs() / 2**0.5))
@@ -80,6 +88,8 @@ PROBLEMS = {
     "j": _calibration(30, 60, 3, 8000, 3000, positive=False, values=never_small),
     "k": _calibration(48, 96, 6, 20_000, 3000, positive=True),
     "l": _calibration(32, 48, 5, 8000, 3000, positive=False, values=often_small),
+    "m": _uneven(32, 32, 4, 4000, 3000),
+    "n": _uneven(20, 30, 3, 3000, 3000),
 }  # fmt: skip
 
 

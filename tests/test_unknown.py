@@ -26,6 +26,7 @@ def energies(mean_over_median: float) -> Tensor:
         ("next to nothing, and all of it shows", 1e-5, 1.0, 0.1, 1.0),
         ("next to nothing, a part is hidden", 1e-5, 1.0, 6, 1.25),
         ("next to nothing, much is hidden", 1e-5, 1.0, 12, 2.0),
+        ("next to nothing, a little of some", 1e-5, 1.1, 6, 1.6),
         ("next to nothing of most, much of a few", 5e-4, 6.0, 12, 8 / 6),
         ("… of very few", 5e-4, 100.0, 12, 0.8),
         ("nothing of most, much of very few", 1e-5, 100.0, 6, 1.25),

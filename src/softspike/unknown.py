@@ -19,7 +19,7 @@ _FALLEN = 0.9  # of the count before: the correction of so large inputs adds wha
 _EQUAL = 0.02  # counts that differ by less: the share is then known to within a seventh or so of itself
 # Atoms that were learned only nearly are not among the unknown ones, and cost intervals as much where noise is small:
 # they are wrong by some per cent where thousands of rows were learned from, which leaves a thousandth of the energy.
-_EASIEST, _HARDEST, _HIDDEN, _FEW = 0.8, 2.0, 0.3, 8.0
+_EASIEST, _HARDEST, _STEEP, _HIDDEN, _FEW = 0.8, 2.0, 6.0, 0.3, 8.0
 _SMALL, _SMALLEST = 1e-3, 1e-4
 
 
@@ -97,18 +97,19 @@ def _harder(real: Seen, n_features: int) -> float:
     """How many times the unknown atoms, by m = mean ‖r‖²/typical ‖r‖², between 0.8 and 2.
 
     One where codes leave noise, which is much the same for all inputs; m where they leave whole atoms of some. Where
-    they leave less than a thousandth of mean ‖z‖², at least h = 1 + (k/0.3D)² for k of D dimensions that are active: so
-    much of what is wrong with atoms is made up for by others, and does not show. But no more than 8/m, where next to
-    nothing is left of most inputs and much of a few: of most all atoms are right then, and the balance, which sees only
-    that counts differ, makes too many of the others. That is no less than 0.8, and than h where so little is left of
-    most, less than a ten-thousandth, that what does not show is all there is.
+    they leave less than a thousandth of mean ‖z‖², 1 + 6(m − 1), and at least h = 1 + (k/0.3D)² for k of D dimensions
+    that are active: so much of what is wrong with atoms is made up for by others, and does not show. But no more than
+    8/m, where next to nothing is left of most inputs and much of a few: of most all atoms are right then, and the
+    balance, which sees only that counts differ, makes too many of the others. That is no less than 0.8, and than h
+    where so little is left of most, less than a ten-thousandth, that what does not show is all there is.
     """
     typical = _typical(real.energy)
     uneven = max(float((real.energy.mean() / typical).nan_to_num(1.0)), 1.0)
     left = float(typical / real.code.square().sum(-1).mean())
-    hidden = 1 + (float(real.mean_count) / (_HIDDEN * n_features)) ** 2 if left < _SMALL else 1.0
+    hidden = 1 + (float(real.mean_count) / (_HIDDEN * n_features)) ** 2
+    many = max(1 + _STEEP * (uneven - 1), hidden) if left < _SMALL else uneven
     few = max(_FEW / uneven, hidden if left < _SMALLEST else _EASIEST)
-    return min(max(uneven, hidden), few, _HARDEST)
+    return min(many, few, _HARDEST)
 
 
 def _spread(real: Seen, seen: Seen) -> float:
