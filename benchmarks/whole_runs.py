@@ -33,8 +33,8 @@ def patches(path: Path | None, n_train: int) -> Tensor:
     return torch.from_numpy(olshausen_patches(path, n_train=n_train, n_valid=1000).train)
 
 
-# Where codes are dense and have Laplace tails, a compressed schedule diverges, plain and fused: of 4,000 steps always, of
-# 24,000 in one of six runs. So that one is trained by the paper's own.
+# Where codes are dense and have Laplace tails, a compressed schedule diverges, plain and fused: of 4,000 steps always,
+# of 24,000 in one of six runs. So that one is trained by the paper's own.
 LENGTHS = {"laplacian": 240_000}
 
 

@@ -229,7 +229,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
         return rebuilt
 
     def activation_probability(self, X: Any) -> np.ndarray:
-        """P(zᵢ ≠ 0 | x), (n_samples, n_components): of the default method, and in closed form, calibrated by simulation.
+        """P(zᵢ ≠ 0 | x), (n_samples, n_components), in closed form; of the default method calibrated by simulation.
 
         The paper's methods say what their posterior says, uncalibrated; autoencoders, which have none, |z|/max|z|, and
         FISTA 1 where z ≠ 0.
