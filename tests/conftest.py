@@ -3,7 +3,9 @@
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,6 +32,28 @@ def fixed_seeds() -> None:
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Decoded images stay out of the user's cache, also those of commands, whose server inherits this."""
     os.environ["SOFTSPIKE_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture
+def no_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most of a short fit is the simulation that probabilities and intervals are calibrated by, after all else is
+    learned. Dictionaries, cuts and codes do not depend on it, and tests of these alone do without."""
+    from softspike.model import VariationalCoder
+
+    monkeypatch.setattr(VariationalCoder, "_calibrate_by_simulation", lambda *given: None)
+
+
+@pytest.fixture
+def one_refit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last fit of the dictionary takes one step, not up to twenty: for where it does not matter how well it fits."""
+    from softspike import fitting
+
+    whole = fitting.refit_dictionary
+
+    def short(coder: Any, plan: Any, *given: Any) -> int:
+        return whole(coder, replace(plan, dictionary_refits=min(plan.dictionary_refits, 1)), *given)
+
+    monkeypatch.setattr(fitting, "refit_dictionary", short)
 
 
 @pytest.fixture(scope="session")
