@@ -9,7 +9,7 @@ from command import softspike
 
 from softspike.data import synthetic
 
-N_ROWS = 300  # a report measures all of them
+N_ROWS = 700
 TRAIN = ["--steps", 60, "--batch", 32, "--checkpoint-every", 40]
 
 # name → shape of a sample, atoms, further words
