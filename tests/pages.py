@@ -9,6 +9,7 @@ from command import softspike
 
 from softspike.data import synthetic
 
+N_ROWS = 700
 TRAIN = ["--steps", 60, "--batch", 32, "--checkpoint-every", 40]
 
 # name → shape of a sample, atoms, further words
@@ -23,7 +24,7 @@ KINDS = {
 }
 
 
-def rows(shape: tuple[int, ...], n: int = 700, seed: int = 0) -> np.ndarray:
+def rows(shape: tuple[int, ...], n: int = N_ROWS, seed: int = 0) -> np.ndarray:
     """Sparse mixtures with a mean that is not 0."""
     width = int(np.prod(shape))
     return (0.5 + synthetic(n, width, 2 * width, 4, seed, noise=0.05, positive=False).x.numpy()).reshape(n, *shape)

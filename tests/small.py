@@ -30,3 +30,8 @@ def same_bits(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> b
 
 def bits(tensor: torch.Tensor) -> bytes:
     return tensor.detach().cpu().contiguous().numpy().tobytes()
+
+
+def asks_for_probabilities(code: str) -> bool:
+    """Whether code uses what is calibrated by simulation; see `no_simulation`."""
+    return any(name in code for name in ("activation_probability", "return_std", "simulated"))

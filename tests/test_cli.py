@@ -147,10 +147,19 @@ def test_several_starts_are_refused_before_a_folder_is_made(tmp_path):
     assert softspike("train", "x.npy", "-o", "run", "--steps", 3, folder=tmp_path).code == 0
 
 
+FEWER_PATCHES = """
+import runpy
+from softspike import source
+cut = source.photograph_patches
+source.photograph_patches = lambda n_train, n_valid, **options: cut(n_train // 160, n_valid // 40, **options)
+runpy.run_module("softspike", run_name="__main__", alter_sys=True)
+"""
+
+
 @pytest.mark.slow
 def test_demo(tmp_path):
-    """As a user starts it: in a process of its own, with nothing given but a length."""
-    words = [sys.executable, "-m", "softspike", "demo", "--steps", "3"]
+    """As a user starts it: in a process of its own, with nothing given but a length; on fewer patches."""
+    words = [sys.executable, "-c", FEWER_PATCHES, "demo", "--steps", "3"]
     alone = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=alone)
     assert done.returncode == 0, done.stderr

@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 import torch
+from small import asks_for_probabilities
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = [*sorted(DOCS.rglob("*.md")), *sorted(ROOT.glob("*.md"))]
-RUN = ("start.md", "concepts.md", "choosing.md")  # pages whose blocks run as they stand
+RUN = ("start.md", "concepts.md", "choosing.md")  # pages whose blocks run as they stand, but for fewer steps
 
 
+@pytest.mark.usefixtures("one_refit")
 @pytest.mark.parametrize("name", RUN)
-def test_the_blocks_of_a_page_run(name, tmp_path, monkeypatch):
+def test_the_blocks_of_a_page_run(name, tmp_path, monkeypatch, request):
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -25,20 +27,25 @@ def test_the_blocks_of_a_page_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", (DOCS / name).read_text(encoding="utf-8"), flags=re.DOTALL)
     assert blocks
+    if not asks_for_probabilities("".join(blocks)):
+        request.getfixturevalue("no_simulation")
     names = {}
     for block in blocks:
-        exec(compile(block, name, "exec"), names)
+        exec(compile(re.sub(r"max_steps=\d+", "max_steps=20", block), name, "exec"), names)
     pyplot.close("all")
 
 
-def test_the_ten_lines_of_the_readme_run(tmp_path, monkeypatch):
+@pytest.mark.usefixtures("one_refit")
+def test_the_ten_lines_of_the_readme_run(tmp_path, monkeypatch, request):
     """With fewer rows and steps."""
     torch.set_num_threads(1)
     monkeypatch.chdir(tmp_path)
     (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
     assert block.count("\n") <= 12
-    short = block.replace("80_000, 4_000", "2_000, 200").replace("random_state=0", "random_state=0, max_steps=20")
-    assert short.count("2_000, 200") == short.count("max_steps=20") == 1
+    short = block.replace("80_000, 4_000", "1_000, 200").replace("random_state=0", "random_state=0, max_steps=8")
+    assert short.count("1_000, 200") == short.count("max_steps=8") == 1
+    if not asks_for_probabilities(short):
+        request.getfixturevalue("no_simulation")
     names = {}
     exec(compile(short, "README.md", "exec"), names)
     assert names["X_"].shape == (200, 256)

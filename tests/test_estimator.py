@@ -118,6 +118,7 @@ def test_codes_with_their_standard_deviation(coder):
         quick(method="fista", max_steps=2).fit(X).transform(X, return_std=True)
 
 
+@pytest.mark.usefixtures("no_simulation")
 @pytest.mark.parametrize("method", METHODS)
 def test_positive_codes_where_the_method_can(method):
     parts = np.abs(X)
@@ -202,6 +203,7 @@ def test_other_tensors(coder, dtype):
 # ── scikit-learn's tools ──
 
 
+@pytest.mark.usefixtures("no_simulation")
 def test_pipeline_and_grid_search():
     target = X @ np.arange(12.0)
     pipeline = make_pipeline(StandardScaler(), quick(max_steps=4), Ridge())
@@ -211,6 +213,7 @@ def test_pipeline_and_grid_search():
     assert len(search.predict(X)) == len(X)
 
 
+@pytest.mark.usefixtures("no_simulation")
 def test_grid_search_by_its_own_score_prefers_more_active_components():
     search = GridSearchCV(quick(max_steps=60), {"n_active": [1, 6]}, cv=2).fit(X)
     assert search.best_params_ == {"n_active": 6}

@@ -12,6 +12,7 @@ EXCLUDED: dict[str, str] = {}
 SETTINGS = {"max_steps": 3, "batch_size": 32, "n_samples": QUICK["n_samples"], "random_state": 0}
 
 
+@pytest.mark.usefixtures("one_refit")
 @pytest.mark.filterwarnings("ignore:all 3 steps of the learning-rate schedule")
 @parametrize_with_checks(
     [SparseCoder(**SETTINGS), SparseCoder(**SETTINGS, method="thresholded-laplacian")],

@@ -26,6 +26,7 @@ def coder():
 
 @pytest.mark.parametrize("target", [{"sparsity": 0.05}, {"sparsity": 0.1}, {"sparsity": 0.3}, {"n_active": 5}])
 @pytest.mark.parametrize("method", [name for name in METHODS if name not in DENSE])
+@pytest.mark.usefixtures("no_simulation", "one_refit")
 def test_sparsity_is_honoured_on_unseen_data(method, target):
     settings = {"n_components": 40, "max_steps": 40, "batch_size": 64, "n_samples": 2, "random_state": 0}
     x = small_data(3000, n_features=20)
@@ -55,6 +56,7 @@ def streamed(coder, x, batch_size):
 
 
 @pytest.mark.parametrize("method", [SparseCoder().method, "fista"])
+@pytest.mark.usefixtures("no_simulation")
 def test_a_stream_ends_where_fit_does(method):
     """At equal steps and batch size, within 2 % of the explained variance on unseen patches."""
     train, unseen = photograph_patches(300 * 128, 2000, size=8)
@@ -112,6 +114,7 @@ def test_partial_fit_takes_a_single_row_and_refuses_another_width():
 
 
 @pytest.mark.parametrize("factor", [10, 1000])
+@pytest.mark.usefixtures("no_simulation", "one_refit")
 def test_one_outlier_does_not_move_the_count(factor):
     """A row that is far from all others: the count of usual rows stays within 5 % of its target (3,000 of them)."""
     noise = np.random.default_rng(3)

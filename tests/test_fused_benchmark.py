@@ -93,6 +93,7 @@ def test_parts_are_merged_into_one_file(tmp_path, monkeypatch):
     assert json.loads(file.read_text()) == content
 
 
+@pytest.mark.usefixtures("no_simulation", "one_refit")
 def test_whole_trainings_are_timed():
     study = Study(n_features=11, n_components=19, n_steps=3, batch_size=9, widths=(21, 17))
     row = fista_whole(None, "cpu", study)

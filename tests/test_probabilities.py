@@ -120,6 +120,7 @@ def test_codes_without_a_posterior_have_no_std(method: str) -> None:
         plain.transform(x, return_std=True)
 
 
+@pytest.mark.usefixtures("no_simulation", "one_refit")
 @pytest.mark.parametrize("method", sorted(POSITIVE_METHODS))
 def test_positive_codes(method: str) -> None:
     """None below 0, most exactly 0, and data about 0 rather than about its mean."""
@@ -143,6 +144,7 @@ def test_methods_with_signed_codes_refuse(method: str) -> None:
         SparseCoder(4, method=method, positive=True).fit(small.small_data(64))
 
 
+@pytest.mark.usefixtures("no_simulation")
 def test_positive_stream_is_not_centred() -> None:
     x = small.small_data(256)
     stream = SparseCoder(**{**small.QUICK, "positive": True, "max_steps": 8})
@@ -166,6 +168,7 @@ def test_no_interval_is_absurd(n_features: int, settings: dict) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.usefixtures("no_simulation", "one_refit")
 def test_more_active_than_features(dtype: type, positive: bool) -> None:
     """16 of 32 in 8 dimensions, where codes fit exactly and what is left is rounding: within 5 % on unseen rows."""
     x = synthetic(6000, 8, 32, 4, seed=0, noise=0.05, positive=positive).x.numpy().astype(dtype)

@@ -3,22 +3,48 @@
 import numpy as np
 import pytest
 import torch
-from small import QUICK, small_data
+from small import QUICK, same_bits, small_data
 
 from softspike import SparseCoder
-from softspike.data import TensorRows, synthetic
+from softspike.data import ArrayRows, TensorRows, synthetic
 from softspike.fitting import Checkpoint
 from softspike.methods import METHODS, Plan
 from softspike.metric.recovery import match
 from softspike.refitting import Refit, refit_dictionary
 from softspike.train import Interrupted
 
+pytestmark = pytest.mark.usefixtures("no_simulation")
 
-def trained(refits: int, positive: bool = False, noise: float = 0.0, **settings) -> tuple[SparseCoder, np.ndarray]:
+
+def ended(x: np.ndarray, refits: int, n_components: int, **settings) -> SparseCoder:
+    """Trained as far as the last fit, which is the same for any number of refits and kept; and that fit."""
+    key = hash((x.tobytes(), n_components, *settings.items()))
+    known = {"random_state": 0, "verbose": False, **settings}
+    if key not in LAST_STEPS:
+        saved = []
+        SparseCoder(n_components, dictionary_refits=0, **known).fit_rows(
+            ArrayRows(x), on_checkpoint=lambda *state: saved.append(Checkpoint(*state))
+        )
+        LAST_STEPS[key] = saved[-1]
+        assert saved[-1].step == settings["max_steps"]
+    return SparseCoder(n_components, dictionary_refits=refits, **known).fit_rows(ArrayRows(x), resume=LAST_STEPS[key])
+
+
+LAST_STEPS: dict[int, Checkpoint] = {}
+
+
+def trained(refits: int, positive: bool = False, noise: float = 0.0) -> tuple[SparseCoder, np.ndarray]:
     """24 sources in 12 dimensions, 2 active: a coder of 1,500 rows, and 500 that it has not seen."""
     x = synthetic(2000, 12, 24, 2, 0, noise, positive).x.numpy()
-    known = {"n_active": 2, "max_steps": 400, "positive": positive, "random_state": 0, "verbose": False, **settings}
-    return SparseCoder(24, dictionary_refits=refits, **known).fit(x[:1500]), x[1500:]
+    return ended(x[:1500], refits, 24, n_active=2, max_steps=400, positive=positive), x[1500:]
+
+
+def test_a_training_that_was_kept_ends_as_a_whole_one() -> None:
+    x = synthetic(600, 12, 24, 2, 0, 0.0, False).x.numpy()
+    known = {"n_active": 2, "max_steps": 30}
+    for refits in (0, 3):
+        whole = SparseCoder(24, dictionary_refits=refits, random_state=0, verbose=False, **known).fit(x)
+        assert same_bits(ended(x, refits, 24, **known).model_tensors(), whole.model_tensors())
 
 
 def test_a_step_is_least_squares() -> None:
@@ -92,8 +118,8 @@ def test_where_nothing_is_left_unused_atoms_stay() -> None:
 def test_components_that_died_in_training_live_again() -> None:
     """64 sources in 32 dimensions after 600 steps: three components are never active, and with refits none."""
     x = synthetic(1024, 32, 64, 3, 2, 0.0, True).x.numpy()
-    known = {"n_active": 3, "max_steps": 600, "positive": True, "random_state": 2, "verbose": False}
-    dead = [len(SparseCoder(64, dictionary_refits=n, **known).fit(x).dead_components(x)) for n in (0, 20)]
+    known = {"n_active": 3, "max_steps": 600, "positive": True, "random_state": 2}
+    dead = [len(ended(x, n, 64, **known).dead_components(x)) for n in (0, 20)]
     assert dead[0] > 0
     assert dead[1] == 0
 

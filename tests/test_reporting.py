@@ -14,7 +14,7 @@ import urllib.request
 import numpy as np
 import pytest
 from command import softspike, start
-from pages import KINDS, data_of, reported, rows
+from pages import KINDS, N_ROWS, data_of, reported, rows
 from PIL import Image
 from small import small_data
 
@@ -37,7 +37,7 @@ def test_a_page_of_every_kind(bench, kind):
     assert run["kind"] == ("grey" if kind == "guessed" else drawn)
     assert run["guessed"] == (kind == "guessed")
     assert run["atoms"] == n_atoms
-    assert run["inputs"] == 700
+    assert run["inputs"] == N_ROWS
     text = page.read_text(encoding="utf-8")
     summary = json.loads((bench / kind / "summary.json").read_text())
     assert f"{summary['explained_variance']:.3f}" in text
@@ -61,7 +61,7 @@ def test_the_summary_on_the_page_is_that_of_evaluate(bench):
     figures = re.findall(r"(?:explained variance|OMP, same dictionary|principal components): (\d\.\d+)", out)
     assert len(figures) == 3
     assert all(figure in page for figure in figures)
-    assert "measured on 700 rows of unseen.npy" in page
+    assert f"measured on {N_ROWS} rows of unseen.npy" in page
     assert "Measured on rows it was trained on" not in page
 
 
@@ -196,7 +196,7 @@ def test_a_coder_loaded_from_a_run_shows_what_the_run_measured(bench):
     shown = coder._repr_html_()
     assert "24 atoms of 4 × 5 × 3, 4 asked to be active" in shown
     assert f"explained variance {summary['explained_variance']:.3f}, {summary['active']:.2f} active" in shown
-    assert f"{summary['dead']} dead, on 700 training rows" in shown
+    assert f"{summary['dead']} dead, on {N_ROWS} training rows" in shown
     coder.set_params(max_steps=3).fit(small_data())
     assert "explained variance" not in coder._repr_html_()  # those were of another dictionary
     assert "24 atoms of 4 × 5 × 3" in reported(bench, "colour").read_text(encoding="utf-8")

@@ -45,6 +45,7 @@ def test_each_start_of_one_batched_pass_is_as_if_alone(method, monkeypatch, recw
             assert (a - b).norm() <= 5e-3 * b.norm() + 1e-6, name
 
 
+@pytest.mark.usefixtures("no_simulation", "one_refit")
 def test_the_best_start_is_kept():
     """Its error on held-out rows is the smallest, and the estimator uses, saves and goes on with that coder."""
     coder = quick(n_init=4).fit(X)
@@ -93,13 +94,19 @@ def test_checkpoints_are_refused_with_several_starts():
         coder.fit_rows(rows, standardiser=standardiser, on_checkpoint=lambda step, tensors: None)
 
 
-def test_a_sweep_is_every_fit():
-    """Bit for bit on a CPU, for settings that go together and for those that cannot."""
-    settings = [
-        {"n_active": 2}, {"n_active": 4}, {"sparsity": 0.3, "n_active": None}, {"n_components": 20}, {"max_steps": 7},
-        {"method": "topk"}, {"n_init": 2}, {"n_init": 2, "n_active": 5},
-        {"random_state": 4},
-    ]  # fmt: skip
+SWEPT = [
+    {"n_active": 2}, {"n_active": 4}, {"sparsity": 0.3, "n_active": None}, {"n_components": 20}, {"max_steps": 7},
+    {"method": "topk"}, {"n_init": 2}, {"n_init": 2, "n_active": 5},
+    {"random_state": 4},
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("one_refit")
+@pytest.mark.parametrize(("settings", "simulation"), [(SWEPT, False), (SWEPT[:2], True)], ids=["all", "calibrated"])
+def test_a_sweep_is_every_fit(settings, simulation, request):
+    """Bit for bit on a CPU, for settings that go together and for those that cannot; some with their calibration."""
+    if not simulation:
+        request.getfixturevalue("no_simulation")
     swept = sweep([quick(**setting) for setting in settings], X)
     for setting, coder in zip(settings, swept, strict=True):
         alone = quick(**setting).fit(X)
@@ -108,6 +115,7 @@ def test_a_sweep_is_every_fit():
         assert coder.n_steps_ == alone.n_steps_
 
 
+@pytest.mark.usefixtures("no_simulation", "one_refit")
 def test_a_sweep_trains_in_company(monkeypatch):
     """Settings that differ in sparsity alone are handed to `train_replicas` at once."""
     seen, own = [], several.train_replicas

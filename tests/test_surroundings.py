@@ -1,6 +1,7 @@
 """What the caller has set in torch makes no difference to what is learned, and is as it was afterwards."""
 
 from contextlib import contextmanager
+from functools import cache
 
 import pytest
 import torch
@@ -32,11 +33,16 @@ def settings():
     return torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.get_default_dtype()
 
 
+@cache
+def undisturbed(**changes):
+    """What is learned at once and as a stream where nothing is set; several starts have no stream."""
+    return quick(**changes).fit(X), None if "n_init" in changes else quick(**changes).partial_fit(X).partial_fit(X)
+
+
 @pytest.mark.parametrize("where", SURROUNDINGS)
 @pytest.mark.parametrize("changes", [{}, {"n_init": 2}, {"method": "thresholded-laplacian"}, {"method": "topk"}])
 def test_fit_and_partial_fit_learn_the_same(changes, where):
-    plain = quick(**changes).fit(X)
-    stream = None if "n_init" in changes else quick(**changes).partial_fit(X).partial_fit(X)
+    plain, stream = undisturbed(**changes)
     with SURROUNDINGS[where]():
         before = settings()
         coder = quick(**changes).fit(X)

@@ -33,7 +33,7 @@ def test_cells_are_measured_once_and_summarised(workers: int, tmp_path: Path) ->
     assert all(0 <= value <= 1 for name in ("forecast", "observed") for value in bins[name])
     for path in (tmp_path / "cells").iterdir():
         path.write_text(json.dumps({**json.loads(path.read_text()), "ece": 0.5}))
-    main([*command, "--plot"])
+    main([*options, "--out", str(tmp_path), "--plot"])  # without workers, who would only read what is there
     assert json.loads(page.read_text())["methods"]["topk"]["ece"] == [0.5, 0.0]
     main([*options[:-3], "topk", *options[-2:], "--out", str(tmp_path)])
     assert json.loads(page.read_text())["methods"].keys() == {"hard-gaussian", "topk"}  # what was known stays

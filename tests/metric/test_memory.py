@@ -12,7 +12,7 @@ torch.manual_seed(0)
 for name, ((n, d), measure) in MEASURES.items():
     if n > 16_000:
         continue
-    rows = 1_000 if name.startswith("bound") else n  # batches of it take the same memory, however many
+    rows = 200 if name.startswith("bound") else n  # batches of it take the same memory, however many
     measure(torch.randn(rows, 256), sparse(rows, d))
     print(name, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, flush=True)
 """

@@ -43,7 +43,7 @@ def test_it_opens_without_complaint(pages, kind):
 
 
 def test_an_atom_is_opened_by_a_click_and_says_what_was_measured(pages, coder):
-    x = rows((8, 8)).reshape(700, 64)
+    x = rows((8, 8)).reshape(-1, 64)
     codes, number = coder.transform(x).toarray(), 11
     with opened(pages["grey"]) as window:
         window.click(f'#mosaic [data-i="{number}"]')
@@ -82,7 +82,7 @@ def test_bars_stand_above_and_below_zero(pages):
 
 @pytest.mark.parametrize("key", ["rate", "probability", "norm", "likeness", "number"])
 def test_atoms_are_sorted(pages, coder, key):
-    x = rows((8, 8)).reshape(700, 64)
+    x = rows((8, 8)).reshape(-1, 64)
     values = {
         "rate": (coder.transform(x).toarray() != 0).mean(0),
         "probability": coder.activation_probability(x).mean(0),
@@ -192,7 +192,7 @@ def test_an_input_is_taken_apart(pages, coder):
     """The partial sums drawn by the page are those of the codes."""
     with opened(pages["grey"], "#input=4") as window:
         window.wait_for_selector("#input .contributions li")
-        x = rows((8, 8)).reshape(700, 64)
+        x = rows((8, 8)).reshape(-1, 64)
         row = int(re.search(r"Row (\d+)", window.inner_text("#input h3 >> nth=0"))[1])
         code = coder.transform(x[row : row + 1]).toarray()[0]
         size = np.abs(code) * np.linalg.norm(coder.components_, axis=1)

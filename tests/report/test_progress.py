@@ -15,6 +15,8 @@ from softspike.report.progress import PlainLines, decoding_shown, progress_shown
 from softspike.report.table import print_table, summary_lines
 from softspike.train import Diverged
 
+pytestmark = pytest.mark.usefixtures("no_simulation")
+
 
 def plain(text):
     return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text)

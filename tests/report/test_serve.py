@@ -13,7 +13,7 @@ PAGE = "<!doctype html><title>é</title>".encode()
 @pytest.fixture
 def server():
     server = PageServer(PAGE)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))  # seconds until it sees its end
     thread.start()
     yield server
     server.shutdown()

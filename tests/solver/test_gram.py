@@ -53,6 +53,7 @@ def test_copies_and_files_hold_none():
     torch.testing.assert_close(twin.gram(wide), wide.T @ wide, rtol=0, atol=0)
 
 
+@pytest.mark.usefixtures("no_simulation")
 def test_a_model_that_goes_on_learning_codes_by_its_new_atoms():
     """Codes after more steps are those of a copy that never knew the old AᵀA."""
     x = torch.randn(1200, 16, generator=torch.Generator().manual_seed(0)).numpy()

@@ -79,6 +79,7 @@ def test_a_fault_that_comes_back_is_the_end_after_three_returns():
     assert "lower the learning rate" in str(caught.value)
 
 
+@pytest.mark.usefixtures("no_simulation", "one_refit")
 def test_a_rate_that_is_somewhat_too_high_is_lowered_until_it_works():
     """Of itself, without a fault from outside."""
     coder = quick(method=often_checked("hard-gaussian"), max_steps=60, learning_rate=100.0)
@@ -115,6 +116,7 @@ def test_no_method_raises_a_false_alarm(method):
         quick(method=often_checked(method), max_steps=60).fit(small_data())
 
 
+@pytest.mark.usefixtures("no_simulation", "one_refit")
 def test_a_run_that_went_back_is_resumed_bit_for_bit():
     """From the checkpoint before the return, and from the one after it."""
     rows, saved = ArrayRows(small_data()), {}

@@ -79,10 +79,11 @@ def test_other_threads_are_left_alone():
     assert answers == [False]
 
 
+@pytest.mark.usefixtures("no_simulation", "one_refit")
 def test_the_demo_says_how_to_go_on_and_does(tmp_path, monkeypatch, capsys):
     """On a few random patches instead of its own."""
     random = np.random.default_rng(0)
-    patches = [ArrayRows(random.standard_normal((300, 256), dtype=np.float32)) for _ in range(2)]
+    patches = [ArrayRows(random.standard_normal((n, 256), dtype=np.float32)) for n in (220, 60)]
     monkeypatch.setattr(jobs, "demo_rows", lambda seed: patches)
     monkeypatch.chdir(tmp_path)
     fit = SparseCoder.fit_rows
