@@ -45,8 +45,7 @@ def demo_job(out: Path, steps: int | None, seed: int | None, device: str, resume
     defaults = {"n_components": 256, "sparsity": 0.1, "random_state": 0}
     coder = coder_from({**defaults, **_continued(given, stored), "device": device})
     coder.check_parameters(n_features=256)
-    # At this size a second thread gains a third on an idle machine and loses far more beside any other work.
-    torch.set_num_threads(1)
+    torch.set_num_threads(min(torch.get_num_threads(), 2))  # at this size a second gains a third, and more would wait
     if not resume:
         run.refuse_if_taken()
     print("cutting and whitening patches of the embedded photographs …", flush=True)

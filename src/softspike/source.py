@@ -27,7 +27,7 @@ class Missing(NamedTuple):
 
 def demo_rows(seed: int) -> tuple[ArrayRows, ArrayRows]:
     """Whitened 16×16 patches of the embedded photographs to learn from, and unseen ones."""
-    learning, unseen = photograph_patches(80_000, 4000, size=16, seed=seed)
+    learning, unseen = photograph_patches(80_000, 8000, size=16, seed=seed)
     return ArrayRows(learning), ArrayRows(unseen)
 
 
