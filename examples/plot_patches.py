@@ -8,7 +8,7 @@ from softspike.data import photograph_patches
 
 STEPS = 1500
 
-X, unseen = photograph_patches(40_000, 2_000, size=16)
+X, unseen = photograph_patches(40_000, 8_000, size=16)
 coder = SparseCoder(256, sparsity=0.10, max_steps=STEPS, random_state=0).fit(X)
 codes = coder.transform(unseen)
 print(f"{codes.nnz / len(unseen):.1f} of 256 features active, explained variance {coder.score(unseen):.3f}")

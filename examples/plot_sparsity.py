@@ -10,7 +10,7 @@ from softspike.metric import baselines
 STEPS = 600
 COUNTS = (3, 6, 12, 24)
 
-X, unseen = photograph_patches(20_000, 1_000, size=8)
+X, unseen = photograph_patches(20_000, 8_000, size=8)
 curves = {"softspike": [], "OMP, same dictionary": [], "principal components": []}
 for count in COUNTS:
     coder = SparseCoder(128, n_active=count, max_steps=STEPS, random_state=0).fit(X)

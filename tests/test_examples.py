@@ -23,8 +23,8 @@ PRINTED = {
 
 # name → what takes long, and what shows the same in less time
 SHORTER = {
-    "plot_patches": {"40_000, 2_000": "4_000, 400"},
-    "plot_sparsity": {"COUNTS = (3, 6, 12, 24)": "COUNTS = (24,)", "20_000, 1_000": "2_000, 300"},
+    "plot_patches": {"40_000, 8_000": "4_000, 400"},
+    "plot_sparsity": {"COUNTS = (3, 6, 12, 24)": "COUNTS = (24,)", "20_000, 8_000": "2_000, 300"},
     "plot_uncertainty": {"8_000": "2_000", "6_000": "1_500"},
 }
 
