@@ -10,16 +10,7 @@ from torch import Tensor, nn
 from softspike.coder import Loss
 from softspike.encoder import LinearEncoder, MLPEncoder
 from softspike.generator import Dictionary, UnitNormDictionary
-from softspike.layers.affine import (
-    affine,
-    back,
-    fast,
-    hidden_layers,
-    knows_bfloat16,
-    relu_back,
-    weigh,
-    weigh_bias,
-)
+from softspike.layers.affine import affine, back, fast, hidden_layers, knows_bfloat16, weigh
 from softspike.model import VariationalCoder
 from softspike.objective import BestOf
 from softspike.objective.compiled import draw_key, knows, worth
@@ -72,15 +63,15 @@ class DirectStep:
         assert isinstance(coder.objective, BestOf)
         assert coder.threshold is not None
         self.one, self.coder, self.n_samples = one, coder, coder.objective.n_samples
-        self.descent = descent_of(one)
         self.posterior, self.threshold, self.dictionary = coder.posterior, coder.threshold, coder.generator
         head = self.posterior.log_scale if isinstance(self.posterior, LaplacePosterior) else self.posterior.log_variance
         self.layers = [layer for layer in coder.encoder.modules() if isinstance(layer, nn.Linear)]
         self.heads = [self.posterior.location, head]
         self.low = type(one.precision) is BFloat16
-        own = [layer.weight.detach() for layer in [*self.layers, *self.heads]]
-        own += [layer.bias.detach() for layer in [*self.layers, *self.heads]]
-        self.own, self.used = own, [part.bfloat16() for part in own] if self.low else own
+        own = [layer.weight for layer in [*self.layers, *self.heads]]
+        own += [layer.bias for layer in [*self.layers, *self.heads]]
+        self.used = [part.detach().bfloat16() if self.low else part.detach() for part in own]
+        self.descent = descent_of(one, list(zip(own, self.used, strict=True)) if self.low else ())
 
     @torch.no_grad()
     def __call__(self, x: Tensor, step: int) -> Loss:
@@ -122,8 +113,6 @@ class DirectStep:
 
     def _through_networks(self, x: Tensor) -> tuple[list[Tensor], Tensor, Tensor]:
         """The encoder's layers, and the outputs of the two heads in float32."""
-        if self.low:
-            torch._foreach_copy_(self.used, self.own)
         n = len(self.layers)
         weights, biases = self.used[: n + 2], self.used[n + 2 :]
         hidden = hidden_layers(x.to(weights[0].dtype), weights[:n], biases[:n])
@@ -132,29 +121,20 @@ class DirectStep:
 
     def _into_networks(self, hidden: list[Tensor], *by_heads: Tensor) -> None:
         """∂/∂W and ∂/∂b of the heads, whose outputs have these slopes, and of the encoder's layers before them."""
+        from softspike.kernels.cpu.relu import relu_back_  # numba takes a second to load
+
         grads, n = [grad.to(hidden[-1].dtype) for grad in by_heads], len(self.layers)
         grad = back(grads[0], self.used[n]).add_(back(grads[1], self.used[n + 1])) if self.layers else grads[0]
-        for head, by_head in zip(self.heads, grads, strict=True):
-            weigh_bias(by_head, self.descent.room(head.bias))
-            self._learn(head, by_head, hidden[-1])
+        for head, by_head, by_low in zip(self.heads, by_heads, grads, strict=True):
+            torch.sum(by_head, 0, out=self.descent.room(head.bias))
+            self._learn(head, by_low, hidden[-1])
         for k in range(n - 1, -1, -1):
-            grad = self._through_relu(grad, hidden[k + 1], self.descent.room(self.layers[k].bias))
+            relu_back_(grad, hidden[k + 1], self.descent.room(self.layers[k].bias))
             before = back(grad, self.used[k]) if k > 0 else grad
             self._learn(self.layers[k], grad, hidden[k])
             grad = before
 
-    def _through_relu(self, grad: Tensor, hidden: Tensor, by_bias: Tensor) -> Tensor:
-        """Backwards, with the gradient of the bias before it."""
-        from softspike.kernels.cpu.relu import relu_back_
-
-        if self.low:
-            grad = relu_back(grad, hidden)
-            weigh_bias(grad, by_bias)
-        else:
-            relu_back_(grad, hidden, by_bias)
-        return grad
-
     def _learn(self, layer: nn.Linear, grad: Tensor, inputs: Tensor) -> None:
         """The gradient of the weight; that of the bias is there. Nothing reads the layer after this."""
         weigh(grad, inputs, self.descent.room(layer.weight))
-        self.descent.arrived(layer.weight, layer.bias)
+        self.descent.arrived(layer.weight)

@@ -8,7 +8,7 @@ from softspike.kernels import counter
 from softspike.kernels.compiled import compiled
 from softspike.kernels.cpu.functions import Array, logarithm
 
-__all__ = ["base_noise", "normals", "uniforms"]
+__all__ = ["base_draws", "laplace_noise", "normals", "to_noise", "uniforms"]
 
 _U, _F, _I = np.uint64, np.float32, np.int32
 
@@ -45,11 +45,11 @@ def uniforms(key: np.uint64, first: np.uint64, group: np.uint64, stream: np.uint
 
 
 @compiled
-def _laplace(row: Array) -> None:
-    for i in range(len(row)):
-        centred = row[i] - _HALF
-        size = -logarithm(max(_F(1) - _F(2) * abs(centred), _SMALLEST))
-        row[i] = size if centred > 0 else -size
+def laplace_noise(u: np.float32) -> np.float32:
+    """−sign(u−½)·log max(1 − 2|u−½|, 1e-6), as `softspike.kernels.counter.laplace_noise`."""
+    centred = u - _HALF
+    size = -logarithm(max(_F(1) - _F(2) * abs(centred), _SMALLEST))
+    return size if centred > 0 else -size
 
 
 @compiled
@@ -69,12 +69,18 @@ def normals(one: Array, other: Array) -> None:
 
 
 @compiled
-def base_noise(key: np.uint64, first: np.uint64, group: np.uint64, laplace: bool, out: Array) -> None:
-    """Standard noise of samples 4·group … 4·group + 3 for the elements from `first` on, (4, n)."""
+def base_draws(key: np.uint64, first: np.uint64, group: np.uint64, laplace: bool, out: Array) -> None:
+    """What samples 4·group … 4·group + 3 are made of, for the elements from `first` on, (4, n): uniform numbers, of
+    which `to_noise` makes Laplace variables, or standard normals."""
     uniforms(key, first, group, _BASE, out)
-    if laplace:
-        for j in range(4):
-            _laplace(out[j])
-    else:
+    if not laplace:
         normals(out[0], out[1])
         normals(out[2], out[3])
+
+
+@compiled
+def to_noise(row: Array, laplace: bool) -> None:
+    """Standard noise from base draws, in place."""
+    if laplace:
+        for i in range(len(row)):
+            row[i] = laplace_noise(row[i])

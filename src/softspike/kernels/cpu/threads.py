@@ -20,7 +20,7 @@ from torch import Tensor
 
 from softspike.kernels.compiled import compiled
 
-__all__ = ["loop", "matrix", "run", "share", "vector"]
+__all__ = ["loop", "matrix", "pointer", "run", "share", "vector"]
 
 _NUMBER, _COUNT = "softspike_thread_number", "softspike_thread_count"
 
@@ -75,19 +75,19 @@ def _pointer(typing: Any, address: Any) -> Any:
     return types.voidptr(types.int64), generate
 
 
-_at: Any = intrinsic(_pointer)
+pointer: Any = intrinsic(_pointer)
 
 
 @compiled
 def matrix(address: int, n_rows: int, n_columns: int) -> NDArray[np.float32]:
     """Inside a loop: the contiguous float32 matrix at an address."""
-    return carray(_at(address), (n_rows, n_columns), np.float32)
+    return carray(pointer(address), (n_rows, n_columns), np.float32)
 
 
 @compiled
 def vector(address: int, n: int) -> NDArray[np.float32]:
     """Inside a loop: the contiguous float32 vector at an address."""
-    return carray(_at(address), (n,), np.float32)
+    return carray(pointer(address), (n,), np.float32)
 
 
 # Of a function that finds the address of int64s: the numbers and the addresses of the tensors that `run` was given.
