@@ -25,7 +25,8 @@ from typing import NamedTuple
 
 import torch
 
-from experiments.recovery_cell import OURS, PROBLEMS, Cell, complete
+from experiments.recovery_cell import OURS, Cell, complete
+from experiments.recovery_problems import PROBLEMS
 from experiments.recovery_summary import summarise
 from experiments.workers import names_of, threads_of
 from softspike.fitting import pick_device

@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,85 +11,16 @@ import torch
 from torch import Tensor
 
 from experiments.recovery_atoms import matched_cosines
+from experiments.recovery_problems import problem_named
 from softspike import SparseCoder
-from softspike.data import SparseSample, TensorRows, power_law_synthetic, synthetic
+from softspike.data import TensorRows
 from softspike.metric import explained_variance
 from softspike.metric.calibration import brier_score, calibration_error, interval_coverage, reliability
 from softspike.metric.recovery import Matching, absolute_correlation, dictionary_recovery, match, support_scores
 
-__all__ = ["OURS", "PROBLEMS", "Cell", "Problem", "complete", "measure"]
+__all__ = ["OURS", "Cell", "complete", "measure"]
 
 OURS = "hard-gaussian"
-
-
-@dataclass(frozen=True)
-class Problem:
-    sample: Callable[[int, int, float], SparseSample]  # rows, seed, noise
-    n_train: int
-    n_test: int
-    n_active: float
-    steps: int
-    bar: float | None  # mean correlation of matched latents to reach
-    known: str  # what is known of others
-    positive: bool = True
-
-
-def _calibration(
-    n_features: int, n_sources: int, n_active: int, n_train: int, steps: int, positive: bool, **values: Any
-) -> Problem:
-    """Of which nothing is published: for probabilities and intervals alone."""
-    return Problem(
-        lambda n, seed, noise: synthetic(n, n_features, n_sources, n_active, seed, noise, positive, **values),
-        n_train, 2000, n_active, steps, None, "calibration only", positive,
-    )  # fmt: skip
-
-
-def _uneven(n_features: int, n_sources: int, n_active: float, n_train: int, steps: int) -> Problem:
-    """Likewise; sources are on independently, at rates ∝ i^−0.6."""
-    return Problem(
-        lambda n, seed, noise: power_law_synthetic(n, n_active, seed, n_features, n_sources, 0.6, 0.0, noise),
-        n_train, 2000, n_active, steps, None, "calibration only",
-    )  # fmt: skip
-
-
-def never_small(normal: Tensor) -> Tensor:
-    """Standard normal numbers → uniform in ±[½, 3/2]."""
-    return normal.sign() * (0.5 + torch.erf(normal.abs() / 2**0.5))
-
-
-def often_small(normal: Tensor) -> Tensor:
-    """Standard normal numbers → Laplacian ones of scale 1."""
-    return -normal.sign() * torch.log1p(-torch.erf(normal.abs() / 2**0.5).clamp_max(1 - 1e-6))
-
-
-PROBLEMS = {
-    "a": Problem(
-        lambda n, seed, noise: synthetic(n, 8, 16, 3, seed, noise), 1024, 1024, 3, 4000, 0.691,
-        "sparse coding .691, MLP .643, plain autoencoder .566",
-    ),
-    "b": Problem(
-        lambda n, seed, noise: synthetic(n, 32, 64, 3, seed, noise), 1024, 1024, 3, 4000, 0.918,
-        "bar .918, plain autoencoder .547",
-    ),
-    "wide": Problem(
-        lambda n, seed, noise: synthetic(n, 64, 256, 6, seed, noise), 16_384, 2048, 6, 4000, None, "calibration only"
-    ),
-    "c": Problem(
-        lambda n, seed, noise: power_law_synthetic(n, 10, seed, noise=noise), 50_000, 4096, 10, 2000, None,
-        "no published figure",
-    ),
-    "d": _calibration(20, 40, 4, 6000, 2000, positive=False),
-    "e": _calibration(32, 96, 5, 6000, 2000, positive=False),
-    "f": _calibration(64, 160, 8, 6000, 2000, positive=False),
-    "g": _calibration(30, 30, 6, 10_000, 3000, positive=True),
-    "h": _calibration(40, 40, 12, 10_000, 3000, positive=False),
-    "i": _calibration(24, 40, 4, 6000, 3000, positive=False, values=never_small),
-    "j": _calibration(30, 60, 3, 8000, 3000, positive=False, values=never_small),
-    "k": _calibration(48, 96, 6, 20_000, 3000, positive=True),
-    "l": _calibration(32, 48, 5, 8000, 3000, positive=False, values=often_small),
-    "m": _uneven(32, 32, 4, 4000, 3000),
-    "n": _uneven(20, 30, 3, 3000, 3000),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -121,7 +51,7 @@ def complete(cell: Cell, folder: Path, device: str) -> dict[str, Any]:
     if path.exists():
         return json.loads(path.read_text())
     began = time.perf_counter()
-    problem = PROBLEMS[cell.problem]
+    problem = problem_named(cell.problem)
     sample = problem.sample(problem.n_train + problem.n_test, cell.seed, cell.noise)
     drawn = time.perf_counter()
     coder = SparseCoder(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from experiments.recovery_cell import never_small
+from experiments.recovery_problems import never_small
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats

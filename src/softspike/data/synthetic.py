@@ -55,11 +55,14 @@ def power_law_synthetic(
     exponent: float = 1.0,
     correlation: float = 0.5,
     noise: float = 0.0,
+    positive: bool = True,
+    values: Callable[[Tensor], Tensor] = lambda normal: normal,
 ) -> SparseSample:
     """x = Az + noise·ε with rates pᵢ of `power_law_rates`, correlated in the pairs (0, 1), (2, 3), …
 
     Source i is on where uᵢ < pᵢ, u uniform. With probability ρ = correlation a pair shares one u, otherwise each has
-    its own: P(both on) = ρ·min(pᵢ, pⱼ) + (1 − ρ)·pᵢpⱼ, while each still has its rate. On the support z = |N(0, 1)|.
+    its own: P(both on) = ρ·min(pᵢ, pⱼ) + (1 − ρ)·pᵢpⱼ, while each still has its rate. On the support z = |N(0, 1)|, or
+    what `positive` and `values` make of it, as in `synthetic`.
     """
     if not 0 <= correlation <= 1:
         raise DataError(f"correlation is {correlation}, expected 0 to 1; choose a number in this range.")
@@ -70,7 +73,8 @@ def power_law_synthetic(
     shared = torch.rand(n_samples, n_pairs, generator=random) < correlation
     first, second = u[:, 0 : 2 * n_pairs : 2], u[:, 1 : 2 * n_pairs : 2]
     second.copy_(torch.where(shared, first, second))
-    codes = torch.randn(n_samples, n_sources, generator=random).abs() * (u < rates)
+    drawn = values(torch.randn(n_samples, n_sources, generator=random))
+    codes = (drawn.abs() if positive else drawn) * (u < rates)
     return _mixed(codes, n_features, noise, random)
 
 
