@@ -10,6 +10,7 @@ from torch.distributions import Normal
 
 from softspike.calibration import Calibration
 from softspike.generator import UnitNormDictionary
+from softspike.intervals import Intervals
 from softspike.metric.calibration import calibration_error, interval_coverage
 from softspike.prior import LearnedSpikeSlabPrior
 from softspike.simulation import Inputs, Simulated, simulate, true_rates
@@ -32,8 +33,8 @@ def case(law: type, seed: int) -> tuple[Hard | PositiveHard, Tensor, Tensor]:
 
 
 @pytest.mark.parametrize("law", [Hard, PositiveHard])
-def test_probabilities_and_intervals_are_put_right(law: type) -> None:
-    """Fitted on one draw, tried on another: ECE under 0.01 where it was over 0.03, intervals within 2 %."""
+def test_probabilities_are_put_right(law: type) -> None:
+    """Fitted on one draw, tried on another: ECE under 0.01 where it was over 0.03."""
     calibration = Calibration()
     q, energy, truth = case(law, 0)
     calibration.fit(energy.median(), q, energy, q.code(), truth)
@@ -41,7 +42,18 @@ def test_probabilities_and_intervals_are_put_right(law: type) -> None:
     calibrated = calibration(q, energy)
     assert calibration_error(q.activation_probability, truth != 0) > 0.03
     assert calibration_error(calibrated.activation_probability, truth != 0) < 0.01
-    active, std = q.code() != 0, calibration.widening * calibrated.variance.sqrt()
+
+
+@pytest.mark.parametrize("noisy", [True, False])
+@pytest.mark.parametrize("law", [Hard, PositiveHard])
+def test_intervals_are_put_right(law: type, noisy: bool) -> None:
+    """Fitted on one draw, tried on another: they hold 90 % of the active coefficients, within 2 %."""
+    calibration, intervals = Calibration(), Intervals()
+    q, energy, truth = case(law, 0)
+    calibration.fit(energy.median(), q, energy, q.code(), truth)
+    intervals.fit(calibration, q, energy, q.code(), truth, noisy)
+    q, energy, truth = case(law, 1)
+    active, std = q.code() != 0, intervals(q, energy, q.code())
     assert interval_coverage(q.code()[active], std[active], truth[active]) == pytest.approx(0.9, abs=0.02)
 
 
@@ -182,19 +194,11 @@ def test_the_share_of_unknown_atoms_is_found(scale: float) -> None:
 
 @pytest.mark.parametrize(
     ("energy", "times"),
-    [
-        ([1.0, 1.0, 1.0], 1.0),
-        ([1.0, 1.0, 2.5], 1.5),
-        ([1.0, 1.0, 7.0], 2.0),
-        ([1.0, 1.0, 90.0], 0.8),
-        ([1.0, 3.0, 3.0], 1.0),
-        ([0.0, 0.0], 2.0),
-        ([1e-4, 1e-4, 1e-4], 2.0),
-    ],
+    [([1.0, 1.0, 1.0], 1.0), ([1.0, 1.0, 7.0], 1.0), ([0.0, 0.0], 2.0), ([1e-4, 1e-4, 1e-4], 2.0)],
 )
-def test_intervals_expect_more_unknown_atoms_the_less_even_the_residuals(energy: list[float], times: float) -> None:
-    """The last simulation, by which they are set, has so many times the share of the one before as `test_unknown` says
-    in more detail: mean/median, twice where next to nothing is left, fewer where much is left of a few alone."""
+def test_intervals_expect_more_unknown_atoms_where_next_to_nothing_is_left(energy: list[float], times: float) -> None:
+    """The last simulation, by which they are set, has so many times the share of the one before, as `test_unknown` says
+    in more detail; with noise as many as that."""
     truth = (torch.rand(len(energy), D, generator=torch.Generator().manual_seed(0)) < 0.5).float() * 3
     seen, shares = Seen(Hard(Normal(truth, 0.1), 1.0), torch.tensor(energy).float(), truth), []
 
@@ -202,8 +206,9 @@ def test_intervals_expect_more_unknown_atoms_the_less_even_the_residuals(energy:
         shares.append(share)
         return Simulated(truth, truth)
 
-    most_alike(seen, world, lambda x: seen)
+    found = most_alike(seen, world, lambda x: seen)
     assert shares[-1] / shares[-2] == pytest.approx(times)
+    assert bool(found.intervals.level.isnan()) == (energy[0] < 1)
 
 
 def test_no_more_unknown_atoms_are_tried_where_they_leave_less() -> None:

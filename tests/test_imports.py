@@ -23,6 +23,7 @@ ARROW = [
     ["generator"],
     ["objective"],
     ["coder", "simulation", "sizes", "calibration"],
+    ["intervals"],
     ["unknown"],
     ["solver"],
     ["model"],

@@ -1,6 +1,4 @@
-"""Probabilities and spreads that mean what they say: the posterior, put right by what simulation shows of it."""
-
-import math
+"""Probabilities that mean what they say: the posterior, put right by what simulation shows of it."""
 
 import torch
 from sklearn.isotonic import isotonic_regression
@@ -10,8 +8,7 @@ from softspike.threshold import Reweighted, ThresholdedLaw
 
 __all__ = ["Calibration"]
 
-_N_KNOTS, _LEVEL = 64, 0.9
-_WIDEST = 20.0  # more than that says that a law has no width at all, not that it is so many times too narrow
+_N_KNOTS = 64
 
 
 class Calibration(nn.Module):
@@ -19,20 +16,18 @@ class Calibration(nn.Module):
 
     Its width follows the input, σᵢ(x)² = σᵢ²·(1 + ‖r‖²/m)/2 with m the typical energy: an input that the code explains
     badly is one whose code is in doubt. Its probability of being active is p = g(t), t = (|μ| − λ)/σᵢ(x), with g
-    increasing, where q itself has Φ(t). g and the factor on standard deviations are found where the codes are known.
+    increasing, where q itself has Φ(t). g is found where the codes are known.
     """
 
     typical: Tensor  # m; NaN until fitted
     knots: Tensor  # (64,) values of t …
     chances: Tensor  # (64,) … and g there, linear in between
-    widening: Tensor  # what makes code ± Φ⁻¹((1 + 0.9)/2)·std cover 90 % of the active coefficients
 
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("typical", torch.tensor(float("nan")))
         self.register_buffer("knots", torch.zeros(_N_KNOTS))
         self.register_buffer("chances", torch.zeros(_N_KNOTS))
-        self.register_buffer("widening", torch.ones(()))
 
     @property
     def fitted(self) -> bool:
@@ -43,10 +38,14 @@ class Calibration(nn.Module):
         wide = _widened(law, energy / self.typical)
         return Reweighted(wide, self._chance(_margin(wide)), validate_args=False)
 
+    def width(self, law: ThresholdedLaw, energy: Tensor) -> Tensor:
+        """σᵢ(x), (B, d)."""
+        return _widened(law, energy / self.typical).base.scale
+
     @torch.no_grad()
     def fit(self, typical: Tensor, law: ThresholdedLaw, energy: Tensor, code: Tensor, truth: Tensor) -> None:
-        """Set g and the widening from the laws (n, d), energies (n,) and codes of simulated data whose codes are
-        `truth`; `typical` is the median energy of real data. Entries with a margin t that is not finite, as of a row
+        """Set g from the laws (n, d), energies (n,) and codes of simulated data whose codes are `truth`; `typical` is
+        the median energy of real data. Entries with a margin t that is not finite, as of a row
         that has overflowed, teach nothing and are left out. Without any active entry nothing is done."""
         typical = typical.clamp_min(torch.finfo(typical.dtype).tiny)
         margin = _margin(_widened(law, energy / typical))
@@ -57,15 +56,6 @@ class Calibration(nn.Module):
         knots, chances = _increasing(margin[known], truth[known] != 0)
         self.knots.copy_(knots)
         self.chances.copy_(chances)
-        self.fit_widening(law, energy, code, truth)
-
-    @torch.no_grad()
-    def fit_widening(self, law: ThresholdedLaw, energy: Tensor, code: Tensor, truth: Tensor) -> None:
-        """Set the widening alone, by other data than g was; it stays where nothing is active."""
-        spread = self(law, energy).variance.sqrt()
-        known = (code != 0) & spread.isfinite()
-        if bool(known.any()):
-            self.widening.copy_(_factor(code[known], spread[known], truth[known]))
 
     def _chance(self, margin: Tensor) -> Tensor:
         """g(t): between the knots a line, beyond them what it is at the last."""
@@ -104,11 +94,3 @@ def _increasing(margin: Tensor, active: Tensor) -> tuple[Tensor, Tensor]:
     knots, chances = place[some], torch.from_numpy(fair).to(place)
     short = _N_KNOTS - len(knots)
     return tuple(torch.cat([v, v[-1:].expand(short)]).to(margin.dtype) for v in (knots, chances))  # type: ignore[return-value]
-
-
-def _factor(code: Tensor, spread: Tensor, truth: Tensor) -> Tensor:
-    """The 90 % quantile of |code − truth|/spread, (n,), over that of a standard normal; at most 20."""
-    ratio = (code - truth).abs() / spread.clamp_min(torch.finfo(spread.dtype).tiny)
-    rank = min(math.ceil(_LEVEL * len(ratio)), len(ratio))
-    factor = ratio.kthvalue(rank).values / (math.sqrt(2) * torch.special.erfinv(ratio.new_tensor(_LEVEL)))
-    return factor.clamp_max(_WIDEST)

@@ -1,5 +1,7 @@
 """The composition of the arrow: what the training loop, the estimator and the metrics call."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Generator as Random
 from torch import Tensor, nn
@@ -9,6 +11,7 @@ from softspike.calibration import Calibration
 from softspike.coder import Coder, Loss
 from softspike.encoder import Encoder
 from softspike.generator import Generator, LinearGenerator, atoms_of
+from softspike.intervals import Intervals
 from softspike.objective import Evidence, Objective, importance_weighted_bound
 from softspike.posterior import Posterior, SpikeSlab
 from softspike.prior import Prior
@@ -68,6 +71,7 @@ class VariationalCoder(Coder):
         self.register_buffer("level_beta", torch.tensor(float(level_beta)), persistent=False)
         self.register_buffer("cut", torch.tensor(float("nan")))
         self.calibration = Calibration()
+        self.intervals = Intervals()
 
     def evidence(self, x: Tensor, step: Time | None = None) -> Evidence:
         """Everything known about a batch after one pass of the encoder."""
@@ -169,9 +173,10 @@ class VariationalCoder(Coder):
         return law
 
     def _calibrate_by_simulation(self, x: Tensor, law: Hard | PositiveHard, prior: SpikeSlab) -> None:
-        found = self._most_alike(x, law, prior)
+        found, for_intervals = self._most_alike(x, law, prior)
         if found.calibration.fitted:
             self.calibration.load_state_dict(found.calibration.state_dict())
+            self.intervals.load_state_dict(for_intervals().intervals.state_dict())
 
     def simulated(self, x: Tensor, seed: int = 0) -> Simulated | None:
         """Data of this model's own with known codes, as like x as it can make it; None where the prior is not on z."""
@@ -179,12 +184,18 @@ class VariationalCoder(Coder):
         linear = isinstance(self.generator, LinearGenerator)
         if not (linear and Reweighted.possible(law) and isinstance(prior, SpikeSlab)):
             return None
-        return self._most_alike(x, law, prior, seed).simulated
+        return self._most_alike(x, law, prior, seed)[0].simulated
 
-    def _most_alike(self, x: Tensor, law: Hard | PositiveHard, prior: SpikeSlab, seed: int = 0) -> Likeness:
-        """Codes with the counts of those of x, in noise of the variances ‖x − Az‖²/(D − #z), none of which counts as
-        more than four times the median (there, it is no noise), with the share of unknown atoms of `most_alike`, and
-        values from the prior's slab, or where these leave codes of plainly other sizes, from `Sizes` that do not."""
+    def _most_alike(
+        self, x: Tensor, law: Hard | PositiveHard, prior: SpikeSlab, seed: int = 0
+    ) -> tuple[Likeness, Callable[[], Likeness]]:
+        """The simulation that sets probabilities, and how to come to that which sets intervals.
+
+        Codes with the counts of those of x, in noise of the variances ‖x − Az‖²/(D − #z), none of which counts as more
+        than four times the median (there, it is no noise), with the share of unknown atoms of `most_alike`. Values are
+        from the prior's slab, but of `Sizes` that leave codes as large as real ones where others would be plainly
+        unlike them, and for intervals of noisy data in any case: how many small ones are missed decides about these.
+        """
         generator, real = self.generator, self._seen(x, law)
         assert isinstance(generator, LinearGenerator)
         variances = real.energy / (x.shape[-1] - real.counts).clamp_min(1)
@@ -195,13 +206,18 @@ class VariationalCoder(Coder):
             rates = true_rates(activity, wrong, real.mean_count)
             return simulate(generator, prior, rates, like.with_spread(spread), share, seed, sizes)
 
+        def resized() -> Likeness:
+            nonlocal sizes
+            for _ in range(_RESIZED):
+                simulated = make(found.share, 0.0, 1.0)
+                sizes = sizes.closer(real.code, self._seen(simulated.x).code, simulated.truth)
+            return most_alike(real, make, self._seen)
+
         found = most_alike(real, make, self._seen)
-        if not found.calibration.fitted or sizes.fit(real.code, self._seen(found.simulated.x).code):
-            return found
-        for _ in range(_RESIZED):
-            simulated = make(found.share, 0.0, 1.0)
-            sizes = sizes.closer(real.code, self._seen(simulated.x).code, simulated.truth)
-        return most_alike(real, make, self._seen)
+        if found.calibration.fitted and not sizes.fit(real.code, self._seen(found.simulated.x).code):
+            again = resized()
+            return again, lambda: again
+        return found, resized if real.noisy else lambda: found
 
     def _seen(self, x: Tensor, law: Distribution | None = None) -> Seen:
         law = self.trained_law(x) if law is None else law
@@ -226,12 +242,14 @@ class VariationalCoder(Coder):
         return (x - self.generator(code)).square().sum(-1)
 
     def code_and_std(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The code and √Var q(z|x), widened as `calibration` says: code ± 1.645·std is a 90 % interval, (B, d) both."""
+        """The code and its standard deviations, (B, d) both: code ± 1.645·std are 90 % intervals (`Intervals`)."""
         law = self.trained_law(x)
         if not hasattr(law, "code"):
             return law.mean, law.variance.sqrt()
         found = self._found(x, law)
-        return found.code, self.calibration.widening * self._calibrated(law, x, found).variance.sqrt()
+        if self.intervals.fitted and Reweighted.possible(law):
+            return found.code, self.intervals(_about(law, found), self._energy(x, found.code), found.code)
+        return found.code, self._calibrated(law, x, found).variance.sqrt()
 
     def activation_probability(self, x: Tensor) -> Tensor:
         """γ = P(z ≠ 0 | x), (B, d)."""

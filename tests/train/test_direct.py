@@ -17,7 +17,7 @@ from softspike.objective import BestOf, BestOfPlain
 from softspike.posterior import GaussianPosterior, LaplacePosterior
 from softspike.threshold import Subgradient
 from softspike.train import train
-from softspike.train.descent import AtTheEnd, LayerByLayer, descent_of
+from softspike.train.descent import AtTheEnd, LayerByLayer, LowLayerByLayer, descent_of
 from softspike.train.direct import DirectStep, direct
 from softspike.train.precision import BFloat16, Float16, FullPrecision
 from softspike.train.state import pack
@@ -138,6 +138,30 @@ def test_bfloat16_is_near_float32(name):
     for key, way in ways.items():
         assert low_ways[key].dtype == torch.float32
         assert 0 < (low_ways[key] - way).norm() < 0.2 * way.norm(), key
+
+
+@pytest.mark.skipif(not knows_bfloat16(), reason="this processor has no products in bfloat16")
+@pytest.mark.parametrize("name", ["laplacian", "gaussian", "no encoder"])
+def test_bfloat16_layer_by_layer_is_that_at_the_end(name, monkeypatch):
+    """Eight steps with weights that one pass moves with their copies, beside the optimiser at the end and copies made
+    anew: every parameter and momentum to 1e-6 of its size. Gradients of weights are the same numbers in bfloat16."""
+    x = torch.randn(8, 100, STUDY.n_features, generator=torch.Generator().manual_seed(0))
+    states = []
+    for kind in (LowLayerByLayer, AtTheEnd):
+        if kind is AtTheEnd:
+            monkeypatch.setattr("softspike.train.direct.descent_of", AtTheEnd)
+        one = step_of(*CASES[name](), precision=BFloat16())
+        take = DirectStep(one)
+        assert type(take.descent) is kind
+        for step in range(8):
+            take(x[step], step)
+            one.coder.after_step(step)
+        states.append(pack(one.coder, one.optimizer))
+    fast, plain = states
+    assert fast.keys() == plain.keys()
+    for key, value in plain.items():
+        size = float(value.abs().nan_to_num().max()) if value.is_floating_point() else 0.0
+        torch.testing.assert_close(fast[key], value, rtol=1e-6, atol=1e-6 * size, equal_nan=True, msg=key)
 
 
 @pytest.mark.parametrize("head", ["location", "log_scale"])

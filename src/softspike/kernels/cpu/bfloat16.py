@@ -8,7 +8,7 @@ from numba import carray
 from softspike.kernels.compiled import compiled
 from softspike.kernels.cpu.threads import pointer
 
-__all__ = ["lowered", "low_matrix", "raised"]
+__all__ = ["low_matrix", "lowered", "raised"]
 
 _U16, _U32 = np.uint16, np.uint32
 _HALF_WAY, _LAST, _ROUND, _NONE = _U32(16), _U32(1), _U32(0x7FFF), _U16(0x7FC0)

@@ -60,5 +60,5 @@ def _back_low(data: Any) -> None:
 
 
 def relu_back_(grad: Tensor, hidden: Tensor, by_bias: Tensor) -> None:
-    """grad (B, n) ← 0 where hidden is 0, and by_bias (n,) ← the sum of its rows; both in float32, or both in bfloat16."""
+    """grad (B, n) ← 0 where hidden is 0, by_bias (n,) ← the sum of its rows; both of float32 or of bfloat16."""
     run(_back if grad.dtype == torch.float32 else _back_low, tuple(grad.shape), grad, hidden, by_bias)
