@@ -10,9 +10,9 @@ On the support codes are |N(0, 1)|, so every method is asked for non-negative co
 in 40, 12 active, signed, complete dictionaries, 10,000 rows; signed values of other laws: (i) 40 in 24, 4 active, 6,000
 rows, and (j) 60 in 30, 3 active, 8,000 rows, uniform in ±[½, 3/2], (l) 48 in 32, 5 active, 8,000 rows, Laplacian;
 (k) 96 in 48, 6 active, 20,000 rows; rates ∝ i^−0.6 and few rows: (m) 32 in 32, 4 active on average, 4,000 rows, and
-(n) 30 in 20, 3 active, 3,000 rows. Nothing is tuned per seed or per method: n_active is the true mean count, the rest
-as in `PROBLEMS`. A finished cell is kept as JSON in FOLDER/cells and not run again; the time each part of it took
-stands in it. The environment's OMP_NUM_THREADS is kept, where it is set.
+(n) 30 in 20, 3 active, 3,000 rows. Problems drawn at random: `experiments.intervals`. Nothing is tuned per seed or per
+method: n_active is the true mean count, the rest as in `PROBLEMS`. A finished cell is kept as JSON in FOLDER/cells and
+not run again; the time each part of it took stands in it. The environment's OMP_NUM_THREADS is kept, where it is set.
 """
 
 import argparse

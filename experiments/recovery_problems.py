@@ -125,5 +125,5 @@ def drawn(number: int) -> Drawn:
 
 
 def problem_named(name: str) -> Problem:
-    """Of the page, or "drawn-17" for the seventeenth of the others."""
+    """Of the page, or "drawn-17" for number 17 of the others, counted from 0."""
     return PROBLEMS[name] if name in PROBLEMS else drawn(int(name.removeprefix("drawn-"))).problem

@@ -5,7 +5,9 @@ import torch
 from torch import Tensor
 from torch.distributions import Normal
 
+from softspike import SparseCoder
 from softspike.calibration import Calibration
+from softspike.data import synthetic
 from softspike.intervals import Intervals, chance_within, half_width
 from softspike.threshold import Hard
 
@@ -76,3 +78,30 @@ def test_saved_and_loaded_is_itself() -> None:
     intervals.fit(calibration, law, energy, law.code(), truth, noisy=True)
     other.load_state_dict(intervals.state_dict())
     assert torch.equal(other(law, energy, law.code()), intervals(law, energy, law.code()))
+
+
+def test_refitted_without_noise_they_forget_the_level() -> None:
+    random = torch.Generator().manual_seed(0)
+    location = 3 * torch.randn(400, 6, generator=random)
+    law, energy = Hard(Normal(location, 0.3), 1.0), torch.ones(400)
+    truth = (location + 0.3 * torch.randn(400, 6, generator=random)) * (location.abs() > 1.5)
+    calibration, intervals = Calibration(), Intervals()
+    calibration.fit(energy.median(), law, energy, law.code(), truth)
+    for noisy in (True, False):
+        intervals.fit(calibration, law, energy, law.code(), truth, noisy)
+        assert bool(intervals.level.isnan()) != noisy
+
+
+def test_a_coder_of_noisy_data_has_a_law_of_its_own_for_them() -> None:
+    """Probabilities are those of another calibration, and intervals hold 0 where that one's are below the level."""
+    x = synthetic(2000, 16, 20, 2, seed=0, noise=0.1).x
+    coder = SparseCoder(20, n_active=2, positive=True, max_steps=200, random_state=0, verbose=False).fit(x.numpy())
+    model, standard = coder.coder_, coder.standardiser_(x)
+    assert 0 < float(model.intervals.level) < 1
+    assert not torch.equal(model.intervals.calibration.chances, model.calibration.chances)
+    seen = model._seen(standard)
+    code, std = model.code_and_std(standard)
+    doubtful = model.intervals.calibration(seen.law, seen.energy).activation_probability < model.intervals.level
+    held = (code != 0) & doubtful
+    assert int(held.sum()) > 100
+    assert bool((1.645 * std >= code.abs())[held].all())

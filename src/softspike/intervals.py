@@ -56,19 +56,17 @@ class Intervals(nn.Module):
         """Set all of it from laws, energies and codes of simulated data whose codes are `truth`, of which 90 % of the
         active entries are then held; noisy where the data are. Nothing is done where nothing is active."""
         calibrated = calibration(law, energy)
+        noisy = noisy and bool(((code != 0) & (truth != 0)).any())
         width = calibration.width(law, energy) if noisy else calibrated.variance.sqrt()
         known = (code != 0) & width.isfinite()
         if not bool(known.any()):
             return
         self.calibration.load_state_dict(calibration.state_dict())
         size, width, error = code[known].abs(), width[known], (code - truth).abs()[known]
-        there = truth[known] != 0
-        if not (noisy and bool(there.any())):
-            self.scale.copy_(_factor(error, width))
-            return
+        there = truth[known] != 0 if noisy else torch.ones_like(error, dtype=torch.bool)
         self.scale.copy_(_factor(error[there], width[there]))
         chance = chance_within(calibrated.activation_probability[known], self.scale * width, size, error)
-        self.level.copy_(_quantile(chance))
+        self.level.copy_(_quantile(chance) if noisy else torch.full_like(self.level, torch.nan))
 
 
 def half_width(chance: Tensor, width: Tensor, code: Tensor, level: Tensor) -> Tensor:

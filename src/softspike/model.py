@@ -176,15 +176,18 @@ class VariationalCoder(Coder):
         found, for_intervals = self._most_alike(x, law, prior)
         if found.calibration.fitted:
             self.calibration.load_state_dict(found.calibration.state_dict())
-            self.intervals.load_state_dict(for_intervals().intervals.state_dict())
+            resized = for_intervals()
+            self.intervals.load_state_dict((resized if resized.intervals.fitted else found).intervals.state_dict())
 
-    def simulated(self, x: Tensor, seed: int = 0) -> Simulated | None:
-        """Data of this model's own with known codes, as like x as it can make it; None where the prior is not on z."""
+    def simulated(self, x: Tensor, seed: int = 0) -> tuple[Simulated, Simulated] | None:
+        """Data of this model's own with known codes, as like x as it can make it: to judge probabilities by, and
+        intervals. None where the prior is not on z."""
         law, prior = self.trained_law(x), self.prior.law
         linear = isinstance(self.generator, LinearGenerator)
         if not (linear and Reweighted.possible(law) and isinstance(prior, SpikeSlab)):
             return None
-        return self._most_alike(x, law, prior, seed)[0].simulated
+        found, for_intervals = self._most_alike(x, law, prior, seed)
+        return found.simulated, for_intervals().simulated
 
     def _most_alike(
         self, x: Tensor, law: Hard | PositiveHard, prior: SpikeSlab, seed: int = 0

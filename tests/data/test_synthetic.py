@@ -34,6 +34,18 @@ def test_supports_are_uniform_and_values_normal():
     assert stats.kstest(folded[folded != 0].numpy(), "halfnorm").pvalue > 1e-3
 
 
+def test_values_of_another_law_at_uneven_rates():
+    """Signed ones of the law that problem i has, at the rates that |N(0, 1)| has them without it."""
+    plain, other = (
+        power_law_synthetic(20_000, 3, 0, 8, 12, 0.6, 0.0, positive=positive, values=values).codes
+        for positive, values in ((True, lambda normal: normal), (False, never_small))
+    )
+    assert torch.equal(plain != 0, other != 0)
+    size = other[other != 0]
+    assert stats.kstest(size.abs().numpy(), stats.uniform(0.5, 1).cdf).pvalue > 1e-3
+    assert abs(float((size > 0).float().mean()) - 0.5) < 5 * 0.5 / len(size) ** 0.5
+
+
 def test_values_of_another_law():
     """The one that the recovery experiment's problem i has."""
     codes = synthetic(20_000, 4, 10, 3, seed=0, positive=False, values=never_small).codes

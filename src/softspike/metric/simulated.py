@@ -29,15 +29,16 @@ def simulated_calibration(coder: Coder, x: Tensor, seed: int = 1) -> SimulatedCa
     made = coder.simulated(x, seed) if isinstance(coder, VariationalCoder) else None
     if made is None:
         return None
-    code, std = coder.code_and_std(made.x)
-    probability, on = coder.activation_probability(made.x), made.truth != 0
+    likely, other = made
+    probability, on = coder.activation_probability(likely.x), likely.truth != 0
+    code, std = coder.code_and_std(other.x)
     doubtful, active = (probability > 0.01) & (probability < 0.99), code != 0
     return SimulatedCalibration(
-        len(made.x),
+        len(likely.x),
         reliability(probability, on, n_bins=10),
         calibration_error(probability, on),
         _or_nan(doubtful, lambda: calibration_error(probability[doubtful], on[doubtful])),
-        _or_nan(active, lambda: interval_coverage(code[active], std[active], made.truth[active])),
+        _or_nan(active, lambda: interval_coverage(code[active], std[active], other.truth[active])),
     )
 
 

@@ -92,7 +92,10 @@ class LayerByLayer:
 
 
 class LowLayerByLayer(LayerByLayer):
-    """The same where products are in bfloat16: one pass moves a weight and its copy, from a gradient in bfloat16."""
+    """The same where products are in bfloat16: one pass moves a weight and its copy, from a gradient in bfloat16.
+
+    Nothing else may move the weights while steps are taken: the copies would not follow.
+    """
 
     def __init__(self, one: Step, copies: Copies):
         from softspike.kernels.cpu.descent import descend_  # numba takes a second to load
@@ -124,7 +127,7 @@ def descent_of(one: Step, copies: Copies = ()) -> Descent:
         return AtTheEnd(one, copies)
     if not copies:
         return LayerByLayer(one)
-    low = LowLayerByLayer(one, copies)
-    groups = [low.group_of[id(parameter)] for parameter, _ in copies]
+    moved = {id(parameter) for parameter, _ in copies}
+    groups = [group for group in one.optimizer.param_groups if any(id(p) in moved for p in group["params"])]
     plain = all(group["momentum"] and not group["dampening"] and not group["maximize"] for group in groups)
-    return low if plain else AtTheEnd(one, copies)
+    return LowLayerByLayer(one, copies) if plain else AtTheEnd(one, copies)

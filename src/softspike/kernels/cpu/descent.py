@@ -39,5 +39,5 @@ def descend_(
 
     weight and momentum float32, grad and copy bfloat16, all of one shape and contiguous.
     """
-    numbers = torch.tensor([rate, decay, kept, float(nesterov)])
+    numbers = torch.tensor([rate, decay, kept, float(nesterov)], dtype=torch.float32)
     run(_descend, (weight.numel(),), numbers, weight, momentum, grad, copy)

@@ -12,7 +12,7 @@ __all__ = ["room", "search"]
 
 _F, _U, _HALF = np.float32, np.uint64, np.float32(0.5)
 _NEARLY = _F(1 + 1e-5)  # more than rounding may make of exp(−λ/b)
-_LINE = 16
+_LINE = 16  # numbers in the widest vector
 Work = tuple[Array, Array, Array, Array, Array, Places, Array]
 Found = tuple[Array, Array, Array, Array]  # noise, Gamma noise, z, x − Az
 
@@ -20,7 +20,7 @@ Found = tuple[Array, Array, Array, Array]  # noise, Gamma noise, z, x − Az
 @compiled
 def room(d: int, n_features: int) -> Work:
     """What a search works in."""
-    four, places = np.empty((4, d), np.float32), np.zeros(d + _LINE, np.int32)
+    four, places = np.empty((4, d), np.float32), np.empty(d + _LINE, np.int32)
     level, z, values = np.empty(d, np.float32), np.empty(d, np.float32), np.empty(d + _LINE, np.float32)
     return four, np.ones((4, d), np.float32), level, z, np.empty(n_features, np.float32), places, values
 

@@ -107,11 +107,12 @@ def misfit(x: Array, rows: Array, places: Places, values: Array, n: int, rest: A
             rest.ctypes.data + at,
         )  # fmt: skip
     if whole < n_features:
-        rest[whole:] = x[whole:]
+        left = rest[whole:]  # from 0 on, so that the loops vectorise
+        left[:] = x[whole:]
         for j in range(n):
-            row, value = rows[places[j]], values[j]
-            for i in range(whole, n_features):
-                rest[i] -= value * row[i]
-        for i in range(whole, n_features):
-            total += rest[i] * rest[i]
+            row, value = rows[places[j], whole:], values[j]
+            for i in range(len(left)):
+                left[i] -= value * row[i]
+        for i in range(len(left)):
+            total += left[i] * left[i]
     return total
