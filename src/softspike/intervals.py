@@ -83,9 +83,8 @@ def half_width(chance: Tensor, width: Tensor, code: Tensor, level: Tensor) -> Te
 def chance_within(chance: Tensor, width: Tensor, size: Tensor, t: Tensor) -> Tensor:
     """P(|truth − z| < t) = p·(2Φ(t/s) − 1) + (1 − p)·1[t > |z|], elementwise: the level that an interval must exceed to
     hold what is t away."""
-    return chance * torch.erf(t / (math.sqrt(2) * width.clamp_min(torch.finfo(width.dtype).tiny))) + (1 - chance) * (
-        t > size
-    )
+    inside = torch.erf(t / (math.sqrt(2) * width.clamp_min(torch.finfo(width.dtype).tiny)))
+    return chance * inside + (1 - chance) * (t > size)
 
 
 def _factor(error: Tensor, width: Tensor) -> Tensor:
