@@ -33,11 +33,11 @@ class Cell:
     noise: float
     steps: int
     encoder_steps: int = 5
-    refits: int = 20
+    refits: int = 200
 
     @property
     def setting(self) -> str:
-        refits = "" if self.refits == 20 else f"-f{self.refits}"
+        refits = "" if self.refits == 200 else f"-f{self.refits}"
         return f"{self.problem}-n{self.noise:g}-t{self.steps}-k{self.encoder_steps}{refits}"
 
     @property

@@ -15,8 +15,8 @@ class Calibration(nn.Module):
     """From the law q(z|x) as trained, and the energy ‖r‖² its code leaves of x, to a law that is calibrated.
 
     Its width follows the input, σᵢ(x)² = σᵢ²·(1 + ‖r‖²/m)/2 with m the typical energy: an input that the code explains
-    badly is one whose code is in doubt. Its probability of being active is p = g(t), t = (|μ| − λ)/σᵢ(x), with g
-    increasing, where q itself has Φ(t). g is found where the codes are known.
+    badly is one whose code is in doubt. Its probability of being active is p = g(t), t = |μ|/σᵢ(x), with g increasing,
+    where q itself has Φ(t − λ/σᵢ). g is found where the codes are known.
     """
 
     typical: Tensor  # m; NaN until fitted
@@ -73,19 +73,22 @@ def _widened(law: ThresholdedLaw, energy: Tensor) -> ThresholdedLaw:
 
 
 def _margin(law: ThresholdedLaw) -> Tensor:
-    """t = (|μ| − λ)/σ, or (μ − λ)/σ for a one-sided law."""
-    return (law.score - 1) * law.level / law.base.scale
+    """t = |μ|/σ, or μ/σ for a one-sided law."""
+    return law.score * law.level / law.base.scale
 
 
 def _increasing(margin: Tensor, active: Tensor) -> tuple[Tensor, Tensor]:
     """The increasing step function of t closest to what happened, as values at 64 knots.
 
-    Entries are sorted by t and cut into runs with equally many active ones, each run is one observation (mean t, share
-    active), and isotonic regression makes the shares increase. Both are (n,); every t is finite, one or more active.
+    Entries are sorted by t and cut into runs, half of which have equally many active ones where these are, half
+    equally many of the others: g rises between the two, within one of a hundred or so of the others where codes are
+    nearly always right. Each run is one observation (mean t, share active), and isotonic regression makes the shares
+    increase. Both are (n,); every t is finite, one or more active.
     """
     ordered, index = margin.sort()
     happened = active[index]
-    run = ((happened.cumsum(0) - 1).clamp_min(0) * _N_KNOTS) // happened.sum()
+    passed = torch.stack([happened.cumsum(0) / happened.sum(), (~happened).cumsum(0) / (~happened).sum().clamp_min(1)])
+    run = (passed.double().mean(0) * _N_KNOTS).long().clamp_max(_N_KNOTS - 1)
     size = torch.bincount(run, minlength=_N_KNOTS).double()
     place = torch.bincount(run, weights=ordered.double(), minlength=_N_KNOTS) / size
     share = torch.bincount(run, weights=happened.double(), minlength=_N_KNOTS) / size

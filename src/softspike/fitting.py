@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -94,11 +95,12 @@ def prepare(
     standardiser: Standardiser,
     precision: Precision | None = None,
 ) -> Fitted:
-    """An untrained coder with its optimiser, on its device; a precision of None is the one that suits both."""
+    """An untrained coder with its optimiser and a standardiser of its own, on its device; a precision of None is the
+    one that suits both."""
     coder, recipe = build(method, plan, seed)
     coder.to(device).eval()
     precision = automatic_precision(coder.generator, device) if precision is None else precision
-    return Fitted(coder, standardiser.to(device), recipe, recipe.build(coder.parameter_groups()), precision)
+    return Fitted(coder, deepcopy(standardiser).to(device), recipe, recipe.build(coder.parameter_groups()), precision)
 
 
 def fit_rows(
@@ -153,7 +155,7 @@ def fit_rows(
         except Interrupted as stopped:
             stopped.step = recovery.step  # the last that was kept
             raise
-        aside = calibrate_on(kept, learning, [(fitted.coder, plan)], device, between)
+        aside = calibrate_on(kept, learning, fitted, plan, between)
         check_end(fitted.coder, aside[:_JUDGED_ROWS], recipe.n_steps)
 
     with _same_size(rows):
@@ -161,21 +163,22 @@ def fit_rows(
     return fitted
 
 
-def calibrate_on(
-    kept: Kept, learning: Rows, trained: Sequence[tuple[Coder, Plan]], device: torch.device,
-    between: Callable[[str], None],
-) -> Tensor:  # fmt: skip
-    """Refit the atoms of each coder, where it has any, and place its cut for its plan's target, on rows that training
-    never saw; these rows, (n, D). `between` is told what comes next, and may raise to stop there."""
+def calibrate_on(kept: Kept, learning: Rows, fitted: Fitted, plan: Plan, between: Callable[[str], None]) -> Tensor:
+    """Refit the atoms of a coder, where it has any, and place its cut for its plan's target, on rows that training
+    never saw; these rows, (n, D), as it sees them. `between` is told what comes next, and may raise to stop there.
+    Rows may be seen through the coder's own standardiser: it is moved when all is done."""
+    coder, standardiser = fitted.coder, fitted.standardiser
     weights = balancing_weights(energies(kept.rows), energies(SubsetRows.spread(learning, _ENERGIES)))
-    aside = kept.rows.take(torch.arange(len(kept.rows))).to(device)
-    for coder, plan in trained:
-        if kept.unseen:  # else nothing could say when to stop
-            refit_dictionary(coder, plan, learning, aside, between)
-        between("calibrating")
-        coder.calibrate(aside, plan.target_active, weights)
-    if not kept.unseen and any(coder.counts_by_rows for coder, _ in trained):
+    aside = kept.rows.take(torch.arange(len(kept.rows))).to(standardiser.mean.device)
+    origin = torch.zeros_like(aside[0])
+    if kept.unseen:  # else nothing could say when to stop
+        origin = refit_dictionary(coder, plan, learning, aside, between).origin
+    elif coder.counts_by_rows:
         warnings.warn(none_kept(learning), stacklevel=2)
+    between("calibrating")
+    aside = aside - origin
+    coder.calibrate(aside, plan.target_active, weights)
+    standardiser.mean.add_(standardiser.scale * origin)
     return aside
 
 

@@ -20,31 +20,34 @@ class Refit(NamedTuple):
     """One step of least squares, from codes as they are."""
 
     atoms: Tensor  # (D, d)
+    origin: Tensor  # (D,) what is left of rows on average, beside what the atoms explain; 0 where none is asked for
     unused: Tensor  # (d,) whether no row uses an atom
     longest: Tensor  # (≤ d, D), what is left of the rows of which most is left, the longest first
 
     @classmethod
-    def of(cls, coder: VariationalCoder, rows: Rows, told: Callable[[], None] = lambda: None) -> "Refit":
-        """A + RᵀZ(ZᵀZ + κI)⁻¹: least squares of the rows X on their codes Z, where R = X − ZAᵀ.
+    def of(
+        cls, coder: VariationalCoder, rows: Rows, from_origin: bool = True, told: Callable[[], None] = lambda: None
+    ) -> "Refit":
+        """A + RᵀZ(ZᵀZ + κI)⁻¹: least squares of the rows X on their codes Z, where R = X − ZAᵀ; unless codes are to be
+        those of X `from_origin`, Z has one more column, of ones.
 
         κ is the mean square of an active coefficient, as if each atom had been used once more, as it is: one that is
         never used stays where it is. `told` is called before each few thousand rows.
         """
-        atoms = atoms_of(coder.generator)
-        gram = atoms.new_zeros((atoms.shape[1],) * 2, dtype=torch.float64)
-        match, n_active, longest = torch.zeros_like(atoms, dtype=torch.float64), 0, atoms.new_zeros(0, atoms.shape[0])
+        atoms, n = atoms_of(coder.generator), coder.generator.n_components
+        sums, n_active, longest = _Sums.of(*atoms.shape, not from_origin, atoms), 0, atoms.new_zeros(0, atoms.shape[0])
         for _, x in chunks(rows, _AT_A_TIME):
             told()
             z = coder.code(x)
             left = x - coder.generator(z)
-            gram += (z.T @ z).double()
-            match += (left.T @ z).double()
+            sums.add(z, left)
             n_active += int((z != 0).sum())
-            longest = _longest(torch.cat([longest, left]), atoms.shape[1])
-        unused = gram.diagonal() == 0
-        gram.diagonal().add_(gram.diagonal().sum() / n_active if n_active else 1.0)
-        moved = torch.linalg.solve_ex(gram, match, left=False).result.to(atoms)
-        return cls(atoms + moved, unused, longest)
+            longest = _longest(torch.cat([longest, left]), n)
+        used = sums.gram.diagonal()[:n]
+        unused = used == 0
+        used.add_(used.sum() / n_active if n_active else 1.0)
+        moved = sums.solved().to(atoms)
+        return cls(atoms + moved[:, :n], moved[:, n:].sum(-1), unused, longest)
 
     @property
     def n_unused(self) -> int:
@@ -56,6 +59,26 @@ class Refit(NamedTuple):
         atoms = self.atoms.clone()
         atoms[:, numbers] = torch.nn.functional.normalize(self.longest[: len(numbers)].T, dim=0)
         return atoms
+
+
+class _Sums(NamedTuple):
+    """What least squares of R on Z needs of them, in float64."""
+
+    gram: Tensor  # ZᵀZ
+    match: Tensor  # RᵀZ
+
+    @classmethod
+    def of(cls, n_features: int, n_components: int, with_ones: bool, like: Tensor) -> "_Sums":
+        n = n_components + with_ones
+        return cls(*(like.new_zeros(rows, n, dtype=torch.float64) for rows in (n, n_features)))
+
+    def add(self, z: Tensor, left: Tensor) -> None:
+        z = torch.nn.functional.pad(z, (0, len(self.gram) - z.shape[1]), value=1.0)
+        self.gram.add_((z.T @ z).double())
+        self.match.add_((left.T @ z).double())
+
+    def solved(self) -> Tensor:
+        return torch.linalg.solve_ex(self.gram, self.match, left=False).result
 
 
 def _longest(x: Tensor, count: int) -> Tensor:

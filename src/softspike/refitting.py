@@ -3,56 +3,68 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from softspike.coder import Coder
-from softspike.data import Rows, SubsetRows
+from softspike.data import Rows, StandardisedRows, Standardiser, SubsetRows
 from softspike.generator import UnitNormDictionary
+from softspike.merged import Merged
 from softspike.methods import Plan
 from softspike.model import VariationalCoder
 from softspike.refit import Refit
 from softspike.sheared import Sheared
 
-__all__ = ["refit_dictionary"]
+__all__ = ["Refitted", "refit_dictionary"]
 
 _EACH = 128  # rows for each atom, so that it is used 128 times the mean count
 _FEWEST_ROWS, _MOST_ROWS, _MOST_NUMBERS = 2**12, 2**16, 2**26  # of a step, where there are so many
 _WIDEST = 4096  # atoms; with more, d³ operations would take longer than finding the codes
 _JUDGES, _SURELY = 2048, 2.0  # rows that say whether a step helps, and standard errors by which all of it must
 _LONGER = 1.9  # times the step of least squares: codes have made up for half of what is wrong with atoms
-_PATIENCE, _GAIN, _NOTHING = 5, 0.99, 1e-8  # steps that leave no hundredth less in all are the last
+_PATIENCE, _GAIN, _NOTHING = 5, 0.97, 1e-8  # steps that leave not 3 % less in all are the last
+
+
+class Refitted(NamedTuple):
+    """What was done."""
+
+    n_steps: int
+    origin: Tensor  # (D,) from which codes are to be taken now: those of x − origin
 
 
 @torch.no_grad()
 def refit_dictionary(
     coder: Coder, plan: Plan, learning: Rows, aside: Tensor, between: Callable[[str], None] = lambda stage: None
-) -> int:
-    """Move the atoms to where `Refit` finds them, again and again; the number of steps that were made.
+) -> Refitted:
+    """Move the atoms, and the origin of signed codes, to where `Refit` finds them, again and again.
 
     Training fits A to what the posterior expects, from one pass of the encoder; codes are corrected after that, and fit
-    better. Steps go on until five in a row do not leave a hundredth less of the rows aside, which training never saw,
-    at the same mean count; the best of them stays. Then atoms that are in a wrong place, from where no step of least
-    squares leads away, start anew: those that no row uses, and `Sheared` ones. That is kept where it surely leaves less
-    after as many steps: by two standard errors, as is all of it. Only where codes are corrected, on unit-norm atoms, and not
-    on more than 4,096 of them: other coders are left as they are. `between` is told the step before each of its parts;
-    what it raises leaves the coder as it is then.
+    better. The mean that was taken out of the rows is not where the code is 0, though nearly where codes are symmetric.
+    Steps go on until five in a row do not leave a hundredth less of the rows aside, which training never saw, at the
+    same mean count; the best of them stays. Then atoms that are in a wrong place, from where no step of least squares
+    leads away, start anew: those that no row uses, and `Sheared` ones. That is kept where it surely leaves less after
+    as many steps: by two standard errors, as must all of it. Only where codes are corrected, on unit-norm atoms, and
+    not on more than 4,096 of them: other coders are left as they are. `between` is told the step before each of its
+    parts; what it raises leaves the coder as it is then.
     """
     n_steps, aside = plan.dictionary_refits, aside[:_JUDGES]
+    nothing = Refitted(0, torch.zeros_like(aside[0]))
     if n_steps == 0 or not (isinstance(coder, VariationalCoder) and isinstance(coder.generator, UnitNormDictionary)):
-        return 0
+        return nothing
     if coder.correction is None or coder.generator.n_components > _WIDEST:
-        return 0
-    fit = _Fit(coder, coder.generator, _some(learning, plan), aside, plan, between)
+        return nothing
+    origin = Standardiser.identity(aside.shape[1]).to(aside.device)
+    fit = _Fit(coder, coder.generator, origin, StandardisedRows(_some(learning, plan), origin), aside, plan, between)
     first, before = fit.state(), fit.errors()
     errors = fit.converged(before)
     while fit.n_left and (moved := fit.anew(errors)) is not None:
         errors = moved
     if not _surely_less(errors, before):
-        coder.load_state_dict(first)
-        return 0
-    return fit.n_made
+        fit.restore(first)
+        return nothing
+    return Refitted(fit.n_made, origin.mean)
 
 
 @dataclass
@@ -61,7 +73,8 @@ class _Fit:
 
     coder: VariationalCoder
     generator: UnitNormDictionary
-    rows: Rows
+    origin: Standardiser
+    rows: Rows  # seen from there
     aside: Tensor
     plan: Plan
     between: Callable[[str], None]
@@ -75,27 +88,36 @@ class _Fit:
         """The errors of rows aside after steps until they help no more, with the atoms that leave least."""
         best, state, waited, bar = errors, self.state(), 0, errors.mean()
         while self.n_left and waited < _PATIENCE and best.mean() > self.nothing:
-            atoms, refit = self.generator.weight.clone(), self.refit()
-            errors = self.moved_to(torch.lerp(atoms, refit.atoms, _LONGER))
+            refit = self.refit()
+            self.origin.mean.add_(refit.origin, alpha=_LONGER)
+            errors = self.moved_to(torch.lerp(self.generator.weight, refit.atoms, _LONGER))
             if errors.mean() < best.mean():
                 best, state = errors, self.state()
             waited, bar = (0, errors.mean()) if errors.mean() < _GAIN * bar else (waited + 1, bar)
-        self.coder.load_state_dict(state)
+        self.restore(state)
         return best
 
     def anew(self, errors: Tensor) -> Tensor | None:
-        """The errors after atoms in a wrong place have started anew: all of them, else the surest half, and so on;
-        None where nothing of that surely helps."""
-        refit, state = self.refit(), self.state()
-        sheared = Sheared.of(self.coder.code(self.rows.take(torch.arange(min(len(self.rows), _FEWEST_ROWS)))))
-        while self.n_left and (sheared or refit.n_unused):
-            now = self.converged(self.moved_to(_unsheared(refit.with_unused_anew(), sheared)))
+        """The errors after atoms in a wrong place have started anew; None where that surely helps nowhere."""
+        refit, x = self.refit(), self.rows.take(torch.arange(min(len(self.rows), _FEWEST_ROWS)))
+        codes, anew = self.coder.code(x), refit.with_unused_anew()
+        sheared = Sheared.of(codes)
+        some = [partial(_unsheared, anew, sheared[:n]) for n in _halves(len(sheared), refit.n_unused > 0)]
+        if (now := self.kept(some, errors)) is not None:
+            return now
+        merged = Merged.of(codes, x - self.generator(codes))
+        return self.kept([partial(_split, self.generator.weight, merged[:n]) for n in _halves(len(merged))], errors)
+
+    def kept(self, ways: list[Callable[[], Tensor]], errors: Tensor) -> Tensor | None:
+        """The errors with the first of these atoms that surely leaves less after steps from there; None where none."""
+        state = self.state()
+        for way in ways:
+            if not self.n_left:
+                break
+            now = self.converged(self.moved_to(way()))
             if _surely_less(now, errors):
                 return now
-            self.coder.load_state_dict(state)
-            if len(sheared) < 2:
-                break
-            sheared = sheared[: len(sheared) // 2]
+            self.restore(state)
         return None
 
     @property
@@ -107,7 +129,7 @@ class _Fit:
         self.n_made += 1
         n_steps = self.plan.dictionary_refits
         stage = f"fitting the dictionary to its codes, step {self.n_made} of at most {n_steps}"
-        return Refit.of(self.coder, self.rows, partial(self.between, stage))
+        return Refit.of(self.coder, self.rows, self.plan.positive, partial(self.between, stage))
 
     def moved_to(self, atoms: Tensor) -> Tensor:
         """The errors with the atoms there."""
@@ -117,12 +139,22 @@ class _Fit:
 
     def errors(self) -> Tensor:
         """‖x − x̂‖² of each row aside, (n,), at the mean count that was asked for."""
-        self.coder.set_count(self.aside, self.plan.target_active)
-        rebuilt = self.generator(self.coder.code(self.aside))
-        return (self.aside - rebuilt).square().sum(-1).double()
+        x = self.origin(self.aside)
+        self.coder.set_count(x, self.plan.target_active)
+        return (x - self.generator(self.coder.code(x))).square().sum(-1).double()
 
-    def state(self) -> dict[str, Tensor]:
-        return {name: value.clone() for name, value in self.coder.state_dict().items()}
+    def state(self) -> "_State":
+        coder = {name: value.clone() for name, value in self.coder.state_dict().items()}
+        return _State(coder, self.origin.mean.clone())
+
+    def restore(self, state: "_State") -> None:
+        self.coder.load_state_dict(state.coder)
+        self.origin.mean.copy_(state.origin)
+
+
+class _State(NamedTuple):
+    coder: dict[str, Tensor]
+    origin: Tensor
 
 
 def _unsheared(atoms: Tensor, sheared: list[Sheared]) -> Tensor:
@@ -131,6 +163,19 @@ def _unsheared(atoms: Tensor, sheared: list[Sheared]) -> Tensor:
     for one in sheared:
         moved[:, one.atom] += one.ratio * atoms[:, one.companion]
     return moved
+
+
+def _split(atoms: Tensor, merged: list[Merged]) -> Tensor:
+    """a + δv for a, a − δv for the spare atom; the rest as it is."""
+    moved = atoms.clone()
+    for one in merged:
+        moved[:, one.atom], moved[:, one.spare] = atoms[:, one.atom] + one.shift, atoms[:, one.atom] - one.shift
+    return moved
+
+
+def _halves(n: int, none: bool = False) -> list[int]:
+    """n, n//2, … 1; and 0 where there is something to do without any."""
+    return [n >> k for k in range(n.bit_length())] + [0] * none
 
 
 def _surely_less(errors: Tensor, before: Tensor) -> bool:

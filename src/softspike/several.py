@@ -43,17 +43,18 @@ def fit_several(
     also where a GPU trains all in one batched pass. The starts share their number of components and their recipe.
     """
     made = [prepare(method, plan, seed, device, standardiser, FullPrecision()) for method, plan, seed in starts]
-    standard = StandardisedRows(on_device(rows, device), made[0].standardiser)
+    standard = StandardisedRows(on_device(rows, device), standardiser.to(device))
     learning, kept = split(standard, starts[0].plan.n_components)
     ends = train_replicas(
         [fitted.coder for fitted in made], learning, made[0].recipe, seeds=[start.seed for start in starts],
         device=device, observers=observers,
     )  # fmt: skip
-    whole = [(fitted.coder, start.plan) for fitted, start, end in zip(made, starts, ends, strict=True) if end is None]
-    aside = calibrate_on(kept, learning, whole, device, partial(tell_stage, observers))
+    tell = partial(tell_stage, observers)
     return [
-        Outcome(fitted, float("inf"), end) if end is not None else _outcome(fitted, aside)
-        for fitted, end in zip(made, ends, strict=True)
+        _outcome(fitted, calibrate_on(kept, learning, fitted, start.plan, tell))
+        if end is None
+        else Outcome(fitted, float("inf"), end)
+        for fitted, start, end in zip(made, starts, ends, strict=True)
     ]
 
 

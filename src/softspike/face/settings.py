@@ -39,7 +39,7 @@ class Settings(BaseEstimator):
         positive: bool = False,
         encoder_steps: int = 5,
         correction_rounds: int = 20,
-        dictionary_refits: int = 100,
+        dictionary_refits: int = 200,
         n_init: int = 1,
         constant_features: str = "error",
         random_state: Any = None,

@@ -44,7 +44,7 @@ class Plan:
     positive: bool = False
     encoder_steps: int = 5  # unrolled steps, for the method that unrolls
     correction_rounds: int = 20  # in which its supports are corrected
-    dictionary_refits: int = 100  # of its atoms to corrected codes, after training
+    dictionary_refits: int = 200  # of its atoms to corrected codes, after training
     beta: float = 1e-2
     networks: Networks | None = None  # None: the method's own
     published_steps: int = 240_000  # the length of the schedule that warm-ups were published for
