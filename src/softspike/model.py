@@ -197,7 +197,7 @@ class VariationalCoder(Coder):
         Codes with the counts of those of x, in noise of the variances ‖x − Az‖²/(D − #z), none of which counts as more
         than four times the median (there, it is no noise), with the share of unknown atoms of `most_alike`. Values are
         from the prior's slab, but of `Sizes` that leave codes as large as real ones where others would be plainly
-        unlike them, and for intervals of noisy data in any case: how many small ones are missed decides about these.
+        unlike them, and for intervals in any case: how many small ones are missed decides about these.
         """
         generator, real = self.generator, self._seen(x, law)
         assert isinstance(generator, LinearGenerator)
@@ -220,7 +220,7 @@ class VariationalCoder(Coder):
         if found.calibration.fitted and not sizes.fit(real.code, self._seen(found.simulated.x).code):
             again = resized()
             return again, lambda: again
-        return found, resized if real.noisy else lambda: found
+        return found, resized
 
     def _seen(self, x: Tensor, law: Distribution | None = None) -> Seen:
         law = self.trained_law(x) if law is None else law

@@ -19,12 +19,12 @@ from softspike.sheared import Sheared
 
 __all__ = ["Refitted", "refit_dictionary"]
 
-_EACH = 128  # rows for each atom, so that it is used 128 times the mean count
+_FEW, _EACH = 32, 128  # rows for each atom, so that it is used so many times the mean count: at first, in the end
 _FEWEST_ROWS, _MOST_ROWS, _MOST_NUMBERS = 2**12, 2**16, 2**26  # of a step, where there are so many
 _WIDEST = 4096  # atoms; with more, d³ operations would take longer than finding the codes
 _JUDGES, _SURELY = 2048, 2.0  # rows that say whether a step helps, and standard errors by which all of it must
 _LONGER = 1.9  # times the step of least squares: codes have made up for half of what is wrong with atoms
-_PATIENCE, _GAIN, _NOTHING = 5, 0.97, 1e-8  # steps that leave not 3 % less in all are the last
+_PATIENCE, _GAIN, _NOTHING = 5, 0.97, 1e-12  # steps that leave not 3 % less in all are the last
 
 
 class Refitted(NamedTuple):
@@ -41,13 +41,13 @@ def refit_dictionary(
     """Move the atoms, and the origin of signed codes, to where `Refit` finds them, again and again.
 
     Training fits A to what the posterior expects, from one pass of the encoder; codes are corrected after that, and fit
-    better. The mean that was taken out of the rows is not where the code is 0, though nearly where codes are symmetric.
-    Steps go on until five in a row do not leave a hundredth less of the rows aside, which training never saw, at the
-    same mean count; the best of them stays. Then atoms that are in a wrong place, from where no step of least squares
-    leads away, start anew: those that no row uses, and `Sheared` ones. That is kept where it surely leaves less after
-    as many steps: by two standard errors, as must all of it. Only where codes are corrected, on unit-norm atoms, and
-    not on more than 4,096 of them: other coders are left as they are. `between` is told the step before each of its
-    parts; what it raises leaves the coder as it is then.
+    better. And the mean that was taken out of the rows is only nearly where the code should be 0. Steps go on until
+    five in a row do not leave 3 % less of the rows aside, which training never saw, at the same mean count; the best of
+    them stays. Then atoms that are in a wrong place, from where no step of least squares leads away, start anew: those
+    that no row uses and `Sheared` ones, else `Merged` ones. That is kept where it surely leaves less after such steps,
+    by two standard errors, as must all of it. A few rows for each atom are enough for that; the last steps are with
+    more. Only where codes are corrected, on unit-norm atoms, and not on more than 4,096 of them: other coders are left
+    as they are. `between` is told the step before each of its parts; what it raises leaves the coder as it is then.
     """
     n_steps, aside = plan.dictionary_refits, aside[:_JUDGES]
     nothing = Refitted(0, torch.zeros_like(aside[0]))
@@ -56,11 +56,15 @@ def refit_dictionary(
     if coder.correction is None or coder.generator.n_components > _WIDEST:
         return nothing
     origin = Standardiser.identity(aside.shape[1]).to(aside.device)
-    fit = _Fit(coder, coder.generator, origin, StandardisedRows(_some(learning, plan), origin), aside, plan, between)
+    few, more = (StandardisedRows(_some(learning, plan, each), origin) for each in (_FEW, _EACH))
+    fit = _Fit(coder, coder.generator, origin, few, aside, plan, between)
     first, before = fit.state(), fit.errors()
     errors = fit.converged(before)
     while fit.n_left and (moved := fit.anew(errors)) is not None:
         errors = moved
+    if len(more) > len(few):
+        fit.rows = more
+        errors = fit.converged(errors)
     if not _surely_less(errors, before):
         fit.restore(first)
         return nothing
@@ -85,12 +89,17 @@ class _Fit:
         return self.plan.dictionary_refits - self.n_made
 
     def converged(self, errors: Tensor) -> Tensor:
-        """The errors of rows aside after steps until they help no more, with the atoms that leave least."""
+        """The errors of rows aside after steps until they help no more, with the atoms that leave least: long ones,
+        which come out of flat places sooner, then plain ones, which end where codes are right at once."""
+        return self.steps(self.steps(errors, _LONGER, _PATIENCE), 1.0, 1)
+
+    def steps(self, errors: Tensor, length: float, patience: int) -> Tensor:
+        """The least errors of steps that are so many times those of least squares, up to so many that do not help."""
         best, state, waited, bar = errors, self.state(), 0, errors.mean()
-        while self.n_left and waited < _PATIENCE and best.mean() > self.nothing:
+        while self.n_left and waited < patience and best.mean() > self.nothing:
             refit = self.refit()
-            self.origin.mean.add_(refit.origin, alpha=_LONGER)
-            errors = self.moved_to(torch.lerp(self.generator.weight, refit.atoms, _LONGER))
+            self.origin.mean.add_(refit.origin, alpha=length)
+            errors = self.moved_to(torch.lerp(self.generator.weight, refit.atoms, length))
             if errors.mean() < best.mean():
                 best, state = errors, self.state()
             waited, bar = (0, errors.mean()) if errors.mean() < _GAIN * bar else (waited + 1, bar)
@@ -184,8 +193,8 @@ def _surely_less(errors: Tensor, before: Tensor) -> bool:
     return bool(gains.mean() > _SURELY * gains.std() / len(gains) ** 0.5)
 
 
-def _some(rows: Rows, plan: Plan) -> Rows:
+def _some(rows: Rows, plan: Plan, each: int) -> Rows:
     """Evenly spaced, no more than were drawn in training, and no more than a step has time for."""
-    enough = min(max(_EACH * plan.n_components, _FEWEST_ROWS), _MOST_ROWS)
+    enough = min(max(each * plan.n_components, _FEWEST_ROWS), _MOST_ROWS)
     fitting = _MOST_NUMBERS // max(plan.n_components, plan.n_features)
     return SubsetRows.spread(rows, max(min(plan.n_steps * plan.batch_size, enough, fitting), 1))

@@ -18,10 +18,6 @@ __all__ = ["Likeness", "Seen", "most_alike"]
 _LEAST, _MOST, _HALVINGS = 2.0**-13, 4.0, 7
 _FALLEN = 0.9  # of the count before: the correction of so large inputs adds what it cannot fit, and drops nearly all
 _EQUAL = 0.02  # counts that differ by less: the share is then known to within a seventh or so of itself
-# Atoms that were learned only nearly are not among the unknown ones, and cost intervals as much without noise:
-# they are wrong by some per cent where thousands of rows were learned from, which leaves a thousandth of the energy.
-_EASIEST, _HARDEST, _STEEP, _HIDDEN, _FEW = 0.8, 2.0, 6.0, 0.3, 8.0
-_SMALL, _SMALLEST = 1e-3, 1e-4
 
 
 class Seen(NamedTuple):
@@ -43,16 +39,6 @@ class Seen(NamedTuple):
     def typical(self) -> Tensor:
         """The median energy, or a thousandth of the mean where half of all inputs are explained exactly."""
         return torch.maximum(self.energy.median(), self.energy.mean() / 1000)
-
-    @property
-    def left(self) -> float:
-        """The typical energy over the mean of ‖z‖²."""
-        return float(self.typical / self.code.square().sum(-1).mean())
-
-    @property
-    def noisy(self) -> bool:
-        """Whether codes leave more than atoms that were learned only nearly do."""
-        return self.left >= _SMALL
 
 
 class Likeness(NamedTuple):
@@ -76,9 +62,7 @@ def most_alike(
     bisection of log u between 2⁻¹³ and 4, which ends where the two sides are within 2 % of each other, or where more
     unknown atoms leave fewer components, as of a model that has learned next to nothing. `simulate` also gets the share
     of entries that were active in the codes of the last simulation and not in its truth. Intervals are set by one more
-    simulation, whose counts are only as far apart as leaves simulated codes no farther apart than real ones; where
-    codes leave next to nothing, intervals suffer from atoms that were learned only nearly as well, and it has 0.8 to 2
-    times as many unknown atoms (`_harder`).
+    simulation, whose counts are only as far apart as leaves simulated codes no farther apart than real ones.
     """
     low, high, wrong, best, seen = _LEAST, _MOST, 0.0, None, real
     for _ in range(_HALVINGS):
@@ -95,9 +79,8 @@ def most_alike(
         low, high = (share, high) if ratio < 1 else (low, share)
     assert best is not None  # the first is never thrown away
     if best.calibration.fitted:
-        times = 1.0 if real.noisy else _harder(real, simulated.x.shape[-1])
-        other = simulate(times * best.share, wrong, _spread(real, seen))
-        best.intervals.fit(best.calibration, *look(other.x), other.truth, real.noisy)
+        other = simulate(best.share, wrong, _spread(real, seen))
+        best.intervals.fit(best.calibration, *look(other.x), other.truth)
     return best
 
 
@@ -105,21 +88,6 @@ def _calibrated(real: Seen, simulated: Simulated, seen: Seen) -> Calibration:
     calibration = Calibration().to(seen.energy)
     calibration.fit(real.typical, *seen, simulated.truth)
     return calibration
-
-
-def _harder(real: Seen, n_features: int) -> float:
-    """How many times the unknown atoms where codes leave less than a thousandth, by m = mean ‖r‖²/typical ‖r‖².
-
-    1 + 6(m − 1), and at least h = 1 + (k/0.3D)² for k of D dimensions that are active: so much of what is wrong with
-    atoms is made up for by others, and does not show. But no more than 8/m, where next to nothing is left of most
-    inputs and much of a few: of most all atoms are right then, and the balance, which sees only that counts differ,
-    makes too many of the others. That is no less than 0.8, and than h where so little is left of most, less than a
-    ten-thousandth, that what does not show is all there is. At most 2.
-    """
-    uneven = max(float((real.energy.mean() / real.typical).nan_to_num(1.0)), 1.0)
-    hidden = 1 + (float(real.mean_count) / (_HIDDEN * n_features)) ** 2
-    few = max(_FEW / uneven, hidden if real.left < _SMALLEST else _EASIEST)
-    return min(max(1 + _STEEP * (uneven - 1), hidden), few, _HARDEST)
 
 
 def _spread(real: Seen, seen: Seen) -> float:
