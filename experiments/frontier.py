@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--learning-rate", type=float, help="for all methods; their own by default")
     add("--encoder-steps", type=int, default=5)
     add("--rounds", type=int, default=20, help="of correction of our supports")
-    add("--refits", type=int, default=20, help="of our dictionary, after training; at most")
+    add("--refits", type=int, default=200, help="of our dictionary, after training; at most")
     add("--positive", action="store_true", help="codes ≥ 0; no rivals are solved for then")
     add("--asked", type=float, default=1.0, help="of each count, what our method is asked for")
     add("--seeds", type=_numbers, default=[0])

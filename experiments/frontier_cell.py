@@ -41,7 +41,7 @@ class Cell:
     learning_rate: float | None = None
     encoder_steps: int = 5
     rounds: int = 20  # of correction
-    refits: int = 20  # of the dictionary, at most
+    refits: int = 200  # of the dictionary, at most
     asked: float = 1.0  # of the count, what our method is asked for: counts of unseen patches scatter about it
     n_train: int = 80_000
     n_valid: int = 16_000
@@ -50,7 +50,7 @@ class Cell:
     @property
     def name(self) -> str:
         depth = f"-k{self.encoder_steps}-r{self.rounds}" if self.method == OURS else ""
-        depth += f"-f{self.refits}" if self.refits != 20 else ""
+        depth += f"-f{self.refits}" if self.refits != 200 else ""
         depth += f"-q{self.asked:g}" if self.asked != 1 else ""
         depth += "-positive" if self.positive else ""
         rate = f"-lr{self.learning_rate:g}" if self.learning_rate else ""

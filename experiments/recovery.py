@@ -85,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--noise", type=float, default=0.0)
     add("--steps", type=int, help="training steps, for every method")
     add("--encoder-steps", type=int, default=5)
-    add("--refits", type=int, default=20, help="of our dictionary, after training; at most")
+    add("--refits", type=int, default=200, help="of our dictionary, after training; at most")
     add("--methods", type=names_of(ALL), default=list(METHODS), help=f"of {', '.join(ALL)}; with commas")
     add("--device", default="auto")
     add("--workers", type=int, default=1, help="processes, each with its own cells")

@@ -107,7 +107,7 @@ def test_simulated_data_is_what_it_says(positive: bool) -> None:
     like = Inputs(counts, 0.09 * counts / counts.double().mean().float())
     prior = LearnedSpikeSlabPrior(0.1, scale=2.0, positive=positive).law
     with torch.no_grad():
-        one, two = (simulate(generator, prior, rates, like, unknown=0.0) for _ in range(2))
+        one, two = (simulate(generator.atoms, prior, rates, like, unknown=0.0) for _ in range(2))
         residual = one.x - generator(one.truth)
     assert torch.equal(one.x, two.x)
     n, active = len(one.truth), (one.truth != 0).sum(1).double()
@@ -146,7 +146,7 @@ def test_unknown_atoms_add_what_no_code_explains() -> None:
     quiet = torch.ones(2048, dtype=torch.bool)
     for share in (0.4, 0.2, 0.05):
         with torch.no_grad():
-            x, truth = simulate(generator, prior, rates, none, share)
+            x, truth = simulate(generator.atoms, prior, rates, none, share)
             energy = (x - generator(truth)).square().sum(-1)
         assert float(energy.mean()) == pytest.approx(share * 16, abs=5 * float(energy.std()) / len(energy) ** 0.5)
         now_quiet = energy < 1e-8
@@ -160,7 +160,7 @@ def test_unknown_atoms_lie_where_the_atoms_do() -> None:
     with torch.no_grad():
         generator.atoms[2:] = 0
         some = Inputs(torch.tensor([1, 2]), torch.zeros(2))
-        x = simulate(generator, LearnedSpikeSlabPrior(0.1).law, rates, some, unknown=1.0).x
+        x = simulate(generator.atoms, LearnedSpikeSlabPrior(0.1).law, rates, some, unknown=1.0).x
     assert float(x[:, 2:].abs().max()) < 1e-6
     assert float(x[:, :2].abs().max()) > 1
 

@@ -22,7 +22,7 @@ ARROW = [
     ["threshold"],
     ["generator"],
     ["objective"],
-    ["coder", "simulation", "sizes", "calibration"],
+    ["coder", "simulation", "sizes", "calibration", "refit", "sheared", "merged"],
     ["intervals"],
     ["unknown"],
     ["solver"],

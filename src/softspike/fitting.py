@@ -173,12 +173,12 @@ def calibrate_on(kept: Kept, learning: Rows, fitted: Fitted, plan: Plan, between
     origin = torch.zeros_like(aside[0])
     if kept.unseen:  # else nothing could say when to stop
         origin = refit_dictionary(coder, plan, learning, aside, between).origin
-    elif coder.counts_by_rows:
-        warnings.warn(none_kept(learning), stacklevel=2)
     between("calibrating")
     aside = aside - origin
     coder.calibrate(aside, plan.target_active, weights)
     standardiser.mean.add_(standardiser.scale * origin)
+    if not kept.unseen and coder.counts_by_rows:
+        warnings.warn(none_kept(learning), stacklevel=2)
     return aside
 
 

@@ -9,12 +9,14 @@ from torch.distributions import Distribution
 
 from softspike.calibration import Calibration
 from softspike.coder import Coder, Loss
+from softspike.data import TensorRows
 from softspike.encoder import Encoder
 from softspike.generator import Generator, LinearGenerator, atoms_of
 from softspike.intervals import Intervals
 from softspike.objective import Evidence, Objective, importance_weighted_bound
 from softspike.posterior import Posterior, SpikeSlab
 from softspike.prior import Prior
+from softspike.refit import Refit
 from softspike.schedule import Time
 from softspike.simulation import Inputs, Simulated, simulate, true_rates
 from softspike.sizes import Sizes
@@ -194,20 +196,22 @@ class VariationalCoder(Coder):
     ) -> tuple[Likeness, Callable[[], Likeness]]:
         """The simulation that sets probabilities, and how to come to that which sets intervals.
 
-        Codes with the counts of those of x, in noise of the variances ‖x − Az‖²/(D − #z), none of which counts as more
-        than four times the median (there, it is no noise), with the share of unknown atoms of `most_alike`. Values are
-        from the prior's slab, but of `Sizes` that leave codes as large as real ones where others would be plainly
+        Its atoms B are those that fit x, which training never saw: as far from A as A is from the truth, or a little
+        more. Codes with the counts of those of x, in noise of the variances ‖x − Bz‖²/(D − #z), none of which counts as
+        more than four times the median (there, it is no noise), with the share of unknown atoms of `most_alike`. Values
+        are from the prior's slab, but of `Sizes` that leave codes as large as real ones where others would be plainly
         unlike them, and for intervals in any case: how many small ones are missed decides about these.
         """
-        generator, real = self.generator, self._seen(x, law)
-        assert isinstance(generator, LinearGenerator)
-        variances = real.energy / (x.shape[-1] - real.counts).clamp_min(1)
+        real, refit = self._seen(x, law), Refit.of(self.generator, self.code, TensorRows(x))
+        left = (x - real.code @ refit.atoms.T).square().sum(-1)
+        variances = left / (x.shape[-1] - real.counts).clamp_min(1)
+        atoms = refit.atoms * (atoms_of(self.generator).norm(dim=0) / refit.atoms.norm(dim=0).clamp_min(1e-12))
         like = Inputs(real.counts, variances.clamp_max(_NOISIEST * variances.median()))
         activity, sizes = law.activation_probability.mean(0), Sizes.of(prior.slab)
 
         def make(share: float, wrong: float, spread: float) -> Simulated:
             rates = true_rates(activity, wrong, real.mean_count)
-            return simulate(generator, prior, rates, like.with_spread(spread), share, seed, sizes)
+            return simulate(atoms, prior, rates, like.with_spread(spread), share, seed, sizes)
 
         def resized() -> Likeness:
             nonlocal sizes

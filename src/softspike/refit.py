@@ -8,8 +8,7 @@ from torch import Tensor
 
 from softspike.data import Rows
 from softspike.data.chunks import chunks
-from softspike.generator import atoms_of
-from softspike.model import VariationalCoder
+from softspike.generator import Generator, atoms_of
 
 __all__ = ["Refit"]
 
@@ -26,7 +25,12 @@ class Refit(NamedTuple):
 
     @classmethod
     def of(
-        cls, coder: VariationalCoder, rows: Rows, from_origin: bool = True, told: Callable[[], None] = lambda: None
+        cls,
+        generator: Generator,
+        code: Callable[[Tensor], Tensor],
+        rows: Rows,
+        from_origin: bool = True,
+        told: Callable[[], None] = lambda: None,
     ) -> "Refit":
         """A + RᵀZ(ZᵀZ + κI)⁻¹: least squares of the rows X on their codes Z, where R = X − ZAᵀ; unless codes are to be
         those of X `from_origin`, Z has one more column, of ones.
@@ -34,12 +38,12 @@ class Refit(NamedTuple):
         κ is the mean square of an active coefficient, as if each atom had been used once more, as it is: one that is
         never used stays where it is. `told` is called before each few thousand rows.
         """
-        atoms, n = atoms_of(coder.generator), coder.generator.n_components
-        sums, n_active, longest = _Sums.of(*atoms.shape, not from_origin, atoms), 0, atoms.new_zeros(0, atoms.shape[0])
+        atoms, n = atoms_of(generator), generator.n_components
+        sums, n_active, longest = _Sums.of(atoms, not from_origin), 0, atoms.new_zeros(0, atoms.shape[0])
         for _, x in chunks(rows, _AT_A_TIME):
             told()
-            z = coder.code(x)
-            left = x - coder.generator(z)
+            z = code(x)
+            left = x - generator(z)
             sums.add(z, left)
             n_active += int((z != 0).sum())
             longest = _longest(torch.cat([longest, left]), n)
@@ -68,9 +72,9 @@ class _Sums(NamedTuple):
     match: Tensor  # RᵀZ
 
     @classmethod
-    def of(cls, n_features: int, n_components: int, with_ones: bool, like: Tensor) -> "_Sums":
-        n = n_components + with_ones
-        return cls(*(like.new_zeros(rows, n, dtype=torch.float64) for rows in (n, n_features)))
+    def of(cls, atoms: Tensor, with_ones: bool) -> "_Sums":
+        n = atoms.shape[1] + with_ones
+        return cls(*(atoms.new_zeros(rows, n, dtype=torch.float64) for rows in (n, len(atoms))))
 
     def add(self, z: Tensor, left: Tensor) -> None:
         z = torch.nn.functional.pad(z, (0, len(self.gram) - z.shape[1]), value=1.0)

@@ -1,6 +1,6 @@
 """After training: the dictionary that fits the codes it will be used with, by least squares."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -24,7 +24,7 @@ _FEWEST_ROWS, _MOST_ROWS, _MOST_NUMBERS = 2**12, 2**16, 2**26  # of a step, wher
 _WIDEST = 4096  # atoms; with more, d³ operations would take longer than finding the codes
 _JUDGES, _SURELY = 2048, 2.0  # rows that say whether a step helps, and standard errors by which all of it must
 _LONGER = 1.9  # times the step of least squares: codes have made up for half of what is wrong with atoms
-_PATIENCE, _GAIN, _NOTHING = 5, 0.97, 1e-12  # steps that leave not 3 % less in all are the last
+_PATIENCE, _GAIN, _NOTHING = 5, 0.97, 1e-8  # steps that leave not 3 % less in all are the last
 
 
 class Refitted(NamedTuple):
@@ -117,7 +117,7 @@ class _Fit:
         merged = Merged.of(codes, x - self.generator(codes))
         return self.kept([partial(_split, self.generator.weight, merged[:n]) for n in _halves(len(merged))], errors)
 
-    def kept(self, ways: list[Callable[[], Tensor]], errors: Tensor) -> Tensor | None:
+    def kept(self, ways: Sequence[Callable[[], Tensor]], errors: Tensor) -> Tensor | None:
         """The errors with the first of these atoms that surely leaves less after steps from there; None where none."""
         state = self.state()
         for way in ways:
@@ -138,7 +138,7 @@ class _Fit:
         self.n_made += 1
         n_steps = self.plan.dictionary_refits
         stage = f"fitting the dictionary to its codes, step {self.n_made} of at most {n_steps}"
-        return Refit.of(self.coder, self.rows, self.plan.positive, partial(self.between, stage))
+        return Refit.of(self.generator, self.coder.code, self.rows, self.plan.positive, partial(self.between, stage))
 
     def moved_to(self, atoms: Tensor) -> Tensor:
         """The errors with the atoms there."""

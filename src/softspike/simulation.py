@@ -6,7 +6,6 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from softspike.generator import LinearGenerator
 from softspike.posterior import SpikeSlab, draw
 
 __all__ = ["Inputs", "Simulated", "simulate", "true_rates"]
@@ -32,7 +31,7 @@ class Inputs(NamedTuple):
 
 
 def simulate(
-    generator: LinearGenerator,
+    atoms: Tensor,
     prior: SpikeSlab,
     rates: Tensor,
     like: Inputs,
@@ -40,7 +39,7 @@ def simulate(
     seed: int = 0,
     sizes: Callable[[Tensor], Tensor] = lambda z: z,
 ) -> Simulated:
-    """x = Az + Uy + √v·ε: codes z and y from the prior's slab, the model's atoms A, others U that the model lacks.
+    """x = Az + Uy + √v·ε: codes z and y from the prior's slab, atoms A, (D, d), others U that the model lacks.
 
     Each row has the count and the variance v of one of the inputs that it is like, drawn at random: so many components
     of z are active, i with about the probability rates[i], and component i of y with unknown·rates[i]. A simulation
@@ -49,7 +48,6 @@ def simulate(
     where data are that they were learned from. `sizes` makes other values of those drawn from the slab. At most 2,048
     rows, the same for the same arguments, and fewer active entries of y among them for a smaller share.
     """
-    atoms = generator.atoms
     shape = min(_MOST_ROWS, max(_MOST_NUMBERS // max(atoms.shape), 1)), atoms.shape[1]
     random = Generator(device=atoms.device).manual_seed(seed)
 
@@ -60,7 +58,7 @@ def simulate(
     own = torch.randint(len(like.counts), shape[:1], generator=random, device=atoms.device)
     (known, chance), (other, other_chance) = drawn(), drawn()
     truth = known * _largest(rates.logit(1e-6) - chance.logit(1e-6), like.counts[own])
-    clean = generator(truth) + (other * (other_chance < unknown * rates)) @ _mixtures(atoms, seed).T
+    clean = truth @ atoms.T + (other * (other_chance < unknown * rates)) @ _mixtures(atoms, seed).T
     noise = torch.randn(clean.shape, generator=random, dtype=clean.dtype, device=clean.device)
     return Simulated(clean + like.variances[own, None].sqrt() * noise, truth)
 
