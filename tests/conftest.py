@@ -49,7 +49,7 @@ def no_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def one_refit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last fit of the dictionary takes one step, not up to twenty: where it does not matter how well it fits."""
+    """The last fit of the dictionary takes one step, not up to 200: where it does not matter how well it fits."""
     from softspike import fitting
 
     whole = fitting.refit_dictionary

@@ -66,7 +66,8 @@ def test_a_stream_ends_where_fit_does(method):
     assert stream.n_samples_seen_ == fitted.n_samples_seen_ == len(train)
     assert stream.score(unseen) == pytest.approx(fitted.score(unseen), rel=0.02)
     assert stream.transform(unseen).nnz == pytest.approx(fitted.transform(unseen).nnz, rel=0.1)
-    np.testing.assert_allclose(stream.mean_, fitted.mean_, atol=1e-5)
+    refitted = method == "hard-gaussian"  # whose origin is then not quite the mean
+    np.testing.assert_allclose(stream.mean_, fitted.mean_, atol=0.03 if refitted else 1e-5)
 
 
 def test_one_call_of_partial_fit_takes_a_step_per_batch():
@@ -83,7 +84,7 @@ def test_fit_forgets_what_was_there_before(coder):
 @pytest.mark.parametrize("fetch", [lambda coder, folder: coder, saved, pickled])
 def test_partial_fit_goes_on_from_a_fit(tmp_path, fetch):
     """Mean and scale of old and new rows together; a warning that the schedule is over."""
-    begun = fetch(quick(max_steps=5).fit(X), tmp_path)
+    begun = fetch(quick(max_steps=5, dictionary_refits=0).fit(X), tmp_path)
     with pytest.warns(UserWarning, match="all 5 steps of the learning-rate schedule are done") as caught:
         begun.partial_fit(UNSEEN[:32])
     assert caught[0].filename == __file__  # the caller's line, past the decorator

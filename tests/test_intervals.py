@@ -64,7 +64,7 @@ def test_nothing_active_leaves_them_unfitted() -> None:
     calibration = Calibration()
     calibration.typical.fill_(1.0)
     intervals = Intervals()
-    intervals.fit(calibration, law, torch.ones(5), torch.zeros(5, 4), torch.zeros(5, 4))
+    intervals.fit(calibration, law, torch.ones(5), torch.zeros(5, 4), torch.zeros(5, 4), noisy=True)
     assert not intervals.fitted
 
 
@@ -75,9 +75,21 @@ def test_saved_and_loaded_is_itself() -> None:
     truth = (location + 0.3 * torch.randn(400, 6, generator=random)) * (location.abs() > 1.5)
     calibration, intervals, other = Calibration(), Intervals(), Intervals()
     calibration.fit(energy.median(), law, energy, law.code(), truth)
-    intervals.fit(calibration, law, energy, law.code(), truth)
+    intervals.fit(calibration, law, energy, law.code(), truth, noisy=True)
     other.load_state_dict(intervals.state_dict())
     assert torch.equal(other(law, energy, law.code()), intervals(law, energy, law.code()))
+
+
+def test_refitted_without_noise_they_forget_the_level() -> None:
+    random = torch.Generator().manual_seed(0)
+    location = 3 * torch.randn(400, 6, generator=random)
+    law, energy = Hard(Normal(location, 0.3), 1.0), torch.ones(400)
+    truth = (location + 0.3 * torch.randn(400, 6, generator=random)) * (location.abs() > 1.5)
+    calibration, intervals = Calibration(), Intervals()
+    calibration.fit(energy.median(), law, energy, law.code(), truth)
+    for noisy in (True, False):
+        intervals.fit(calibration, law, energy, law.code(), truth, noisy)
+        assert bool(intervals.level.isnan()) != noisy
 
 
 def test_a_coder_of_noisy_data_has_a_law_of_its_own_for_them() -> None:

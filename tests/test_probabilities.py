@@ -80,7 +80,7 @@ def test_intervals_cover_the_true_coefficients() -> None:
 def test_signed_codes_without_noise() -> None:
     """32 sources in 16 dimensions, 4 active: one pass often finds a wrong support there, and says so.
 
-    ECE of the law as trained over 0.05, calibrated at most 0.03; 85 to 95 % of the active coefficients covered.
+    ECE of the law as trained over 0.04, calibrated at most 0.03; 85 to 95 % of the active coefficients covered.
     """
     known = synthetic(4096 + 2048, 16, 32, 4, seed=0, positive=False)
     made = SparseCoder(32, n_active=4, max_steps=1000, random_state=0, verbose=False, device="cpu")
@@ -93,7 +93,7 @@ def test_signed_codes_without_noise() -> None:
     with torch.no_grad():
         trained = made.coder_.trained_law(made.standardiser_(test)).activation_probability[:, pairs.found]
     said = torch.from_numpy(made.activation_probability(test.numpy()))[:, pairs.found]
-    assert calibration_error(trained, happened) > 0.05
+    assert calibration_error(trained, happened) > 0.04
     assert calibration_error(said, happened) <= 0.03
     atoms = torch.from_numpy(made.components_.T)[:, pairs.found]
     unit = atoms.norm(dim=0) * (atoms * known.dictionary[:, pairs.truth]).sum(0).sign()

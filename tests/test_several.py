@@ -51,8 +51,8 @@ def test_the_best_start_is_kept():
     coder = quick(n_init=4).fit(X)
     assert coder.init_errors_.shape == (4,)
     assert len(set(coder.init_errors_)) == 4
-    rows, standardiser = coder.begin(X)
-    aside = split(StandardisedRows(rows, standardiser), 24)[1].rows
+    rows, _ = coder.begin(X)
+    aside = split(StandardisedRows(rows, coder.standardiser_), 24)[1].rows
     x = aside.take(torch.arange(len(aside)))
     with torch.no_grad():
         error = (x - coder.coder_.generator(coder.coder_.code(x))).square().mean()

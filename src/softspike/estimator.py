@@ -71,7 +71,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
     ----------
     components_ : (n_components, n_features) atoms in rows, in the units of the data. A deep generator has none: see
         `softspike.metric.estimated_dictionary` for its linear picture.
-    mean_ : (n_features,) what is subtracted before coding; 0 if `positive`.
+    mean_ : (n_features,) what is subtracted before coding: the mean, moved to where codes start by the last fit of the
+        dictionary; 0 if `positive`.
     coder_ : the trained `torch.nn.Module`.
     init_errors_ : (n_init,) mean squared error of each start on held-out rows, in units of the data's variance;
         only where there are several.

@@ -176,7 +176,7 @@ def calibrate_on(kept: Kept, learning: Rows, fitted: Fitted, plan: Plan, between
     between("calibrating")
     aside = aside - origin
     coder.calibrate(aside, plan.target_active, weights)
-    standardiser.mean.add_(standardiser.scale * origin)
+    standardiser.mean = standardiser.mean + standardiser.scale * origin  # in place it would move checkpoints as well
     if not kept.unseen and coder.counts_by_rows:
         warnings.warn(none_kept(learning), stacklevel=2)
     return aside

@@ -19,12 +19,14 @@ _SPARE = 1.001  # an interval that holds 0 holds it whatever rounding does
 class Intervals(nn.Module):
     """Standard deviations whose code ± 1.645·std hold nine in ten of the true coefficients of active components.
 
-    An active coefficient is, by a calibrated law of its own, z + s·ε with probability p, ε normal and s = scale·σᵢ(x),
-    and 0 otherwise: a component that is not there. Its interval is the shortest about z that has the probability
-    `level`, so that it holds 0 where p is smaller. Components that are not active have √Var of that law.
+    Where codes leave noise, an active coefficient is, by a calibrated law of its own, z + s·ε with probability p, ε
+    normal and s = scale·σᵢ(x), and 0 otherwise: a component that is not there. Its interval is the shortest about z
+    that has the probability `level`, so that it holds 0 where p is smaller. Where codes leave next to nothing the level
+    is NaN, and widths are scale·√Var of the law: there what is wrong is wrong with the atoms, by hardly more than the
+    spread of single laws says. Components that are not active have √Var.
     """
 
-    level: Tensor  # ℓ; NaN until fitted
+    level: Tensor  # ℓ, or NaN
     scale: Tensor
 
     def __init__(self) -> None:
@@ -40,23 +42,31 @@ class Intervals(nn.Module):
     def forward(self, law: ThresholdedLaw, energy: Tensor, code: Tensor) -> Tensor:
         """The standard deviations (B, d) of a law about its code, both (B, d), that leaves the energies (B,)."""
         calibrated = self.calibration(law, energy)
+        spread = calibrated.variance.sqrt()
+        if bool(self.level.isnan()):
+            return self.scale * spread
         wide = self.scale * self.calibration.width(law, energy)
         half = half_width(calibrated.activation_probability, wide, code, self.level)
-        return torch.where(code != 0, half / _NORMAL, calibrated.variance.sqrt())
+        return torch.where(code != 0, half / _NORMAL, spread)
 
     @torch.no_grad()
-    def fit(self, calibration: Calibration, law: ThresholdedLaw, energy: Tensor, code: Tensor, truth: Tensor) -> None:
+    def fit(
+        self, calibration: Calibration, law: ThresholdedLaw, energy: Tensor, code: Tensor, truth: Tensor, noisy: bool
+    ) -> None:
         """Set all of it from laws, energies and codes of simulated data whose codes are `truth`, of which 90 % of the
-        active entries are then held. Nothing is done where nothing that is active is so in truth."""
-        width = calibration.width(law, energy)
+        active entries are then held; noisy where the data are. Nothing is done where nothing is active."""
+        calibrated = calibration(law, energy)
+        noisy = noisy and bool(((code != 0) & (truth != 0)).any())
+        width = calibration.width(law, energy) if noisy else calibrated.variance.sqrt()
         known = (code != 0) & width.isfinite()
-        if not bool((known & (truth != 0)).any()):
+        if not bool(known.any()):
             return
         self.calibration.load_state_dict(calibration.state_dict())
-        size, width, error, there = code[known].abs(), width[known], (code - truth).abs()[known], truth[known] != 0
+        size, width, error = code[known].abs(), width[known], (code - truth).abs()[known]
+        there = truth[known] != 0 if noisy else torch.ones_like(error, dtype=torch.bool)
         self.scale.copy_(_factor(error[there], width[there]))
-        chance = calibration(law, energy).activation_probability[known]
-        self.level.copy_(_quantile(chance_within(chance, self.scale * width, size, error)))
+        chance = chance_within(calibrated.activation_probability[known], self.scale * width, size, error)
+        self.level.copy_(_quantile(chance) if noisy else torch.full_like(self.level, torch.nan))
 
 
 def half_width(chance: Tensor, width: Tensor, code: Tensor, level: Tensor) -> Tensor:

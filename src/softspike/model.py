@@ -200,7 +200,7 @@ class VariationalCoder(Coder):
         more. Codes with the counts of those of x, in noise of the variances ‖x − Bz‖²/(D − #z), none of which counts as
         more than four times the median (there, it is no noise), with the share of unknown atoms of `most_alike`. Values
         are from the prior's slab, but of `Sizes` that leave codes as large as real ones where others would be plainly
-        unlike them, and for intervals in any case: how many small ones are missed decides about these.
+        unlike them, and for intervals of noisy data in any case: how many small ones are missed decides about these.
         """
         real, refit = self._seen(x, law), Refit.of(self.generator, self.code, TensorRows(x))
         left = (x - real.code @ refit.atoms.T).square().sum(-1)
@@ -224,7 +224,7 @@ class VariationalCoder(Coder):
         if found.calibration.fitted and not sizes.fit(real.code, self._seen(found.simulated.x).code):
             again = resized()
             return again, lambda: again
-        return found, resized
+        return found, resized if real.noisy else lambda: found
 
     def _seen(self, x: Tensor, law: Distribution | None = None) -> Seen:
         law = self.trained_law(x) if law is None else law

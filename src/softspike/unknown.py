@@ -17,6 +17,7 @@ __all__ = ["Likeness", "Seen", "most_alike"]
 # little to learn.
 _LEAST, _MOST, _HALVINGS = 2.0**-13, 4.0, 7
 _FALLEN = 0.9  # of the count before: the correction of so large inputs adds what it cannot fit, and drops nearly all
+_SMALL = 1e-3
 _EQUAL = 0.02  # counts that differ by less: the share is then known to within a seventh or so of itself
 
 
@@ -39,6 +40,11 @@ class Seen(NamedTuple):
     def typical(self) -> Tensor:
         """The median energy, or a thousandth of the mean where half of all inputs are explained exactly."""
         return torch.maximum(self.energy.median(), self.energy.mean() / 1000)
+
+    @property
+    def noisy(self) -> bool:
+        """Whether codes typically leave a thousandth of ‖z‖² or more: with less, what is wrong is hardly noise."""
+        return bool(self.typical >= _SMALL * self.code.square().sum(-1).mean())
 
 
 class Likeness(NamedTuple):
@@ -80,7 +86,7 @@ def most_alike(
     assert best is not None  # the first is never thrown away
     if best.calibration.fitted:
         other = simulate(best.share, wrong, _spread(real, seen))
-        best.intervals.fit(best.calibration, *look(other.x), other.truth)
+        best.intervals.fit(best.calibration, *look(other.x), other.truth, real.noisy)
     return best
 
 
