@@ -64,7 +64,7 @@ def refit_dictionary(
         errors = moved
     if len(more) > len(few):
         fit.rows = more
-        errors = fit.converged(errors)
+        errors = fit.steps(errors, 1.0, 1)
     if not _surely_less(errors, before):
         fit.restore(first)
         return nothing
