@@ -134,8 +134,7 @@ class Products(DirectStep):
         atoms, slope = self.dictionary.weight, 1e-6  # so small that weights stay what they are
         rest = (location @ atoms.T).mul_(slope)
         by_codes = rest @ atoms
-        torch.mm(rest.T, location, out=self.descent.room(atoms))
-        self.descent.arrived(atoms)
+        self.descent.learn(atoms, rest, location)
         self._into_networks(hidden, by_codes, raw.mul_(slope))
         return Loss(*torch.zeros(4))
 

@@ -10,6 +10,7 @@ from softspike.kernels.compiled import kernel
 from softspike.kernels.cpu.bfloat16 import lowered, raised
 from softspike.kernels.cpu.descent import descend_
 from softspike.kernels.cpu.relu import relu_back_
+from softspike.kernels.cpu.tiles import PAIRS
 from softspike.kernels.cpu.vectors import misfit, places_of
 
 SIZES = [1, 15, 63, 64, 65, 200, 256]
@@ -84,20 +85,36 @@ def test_backwards_through_a_relu(dtype, shape):
     torch.testing.assert_close(by_bias, expected.float().sum(0), rtol=1e-5, atol=1e-4)
 
 
-@pytest.mark.parametrize("nesterov", [True, False])
+@pytest.mark.parametrize("low", [False, pytest.param(True, marks=pytest.mark.skipif(not PAIRS, reason="no pairs"))])
+@pytest.mark.parametrize(("kept", "nesterov"), [(0.9, True), (0.9, False), (0.0, False)])
 @pytest.mark.parametrize("decay", [0.0, 0.01])
-@pytest.mark.parametrize("shape", [(1, 1), (5, 7), (300, 70)])
-def test_a_descent_is_that_of_sgd(nesterov, decay, shape):
-    """Three steps of torch's SGD on gradients in bfloat16, to 1e-6; the copy is the weight as torch rounds it."""
+@pytest.mark.parametrize("shape", [(1, 1), (5, 7), (8, 32), (9, 31), (16, 65), (300, 70)])
+@pytest.mark.parametrize("n_rows", [1, 7, 100])
+def test_a_descent_is_that_of_sgd(low, kept, nesterov, decay, shape, n_rows):
+    """Three steps of torch's SGD along gᵀx, to 1e-5: whole tiles and what is at the edges, odd batches, in float32 and
+    of numbers in bfloat16, whose products and sums are float32 all the same. The copy is the weight as torch rounds
+    it."""
     random = torch.Generator().manual_seed(1)
-    weight, copy = torch.randn(shape, generator=random), torch.empty(shape, dtype=torch.bfloat16)
-    momentum, plain = torch.zeros(shape), torch.nn.Parameter(weight.clone())
-    optimizer = torch.optim.SGD([plain], lr=0.1, momentum=0.9, nesterov=nesterov, weight_decay=decay)
+    weight, dtype = torch.randn(shape, generator=random), torch.bfloat16 if low else torch.float32
+    copy, momentum = weight.to(torch.bfloat16) if low else None, torch.zeros(shape) if kept else None
+    plain = torch.nn.Parameter(weight.clone())
+    optimizer = torch.optim.SGD([plain], lr=0.1, momentum=kept, nesterov=nesterov, weight_decay=decay)
     for _ in range(3):
-        grad = torch.randn(shape, generator=random).bfloat16()
-        plain.grad = grad.float()
+        grad, inputs = (torch.randn(n_rows, n, generator=random).div(n_rows**0.5).to(dtype) for n in shape)
+        plain.grad = (grad.double().T @ inputs.double()).float()
         optimizer.step()
-        descend_(weight, momentum, grad, copy, 0.1, decay, 0.9, nesterov)
-    torch.testing.assert_close(weight, plain.detach(), rtol=1e-6, atol=1e-6)
-    torch.testing.assert_close(momentum, optimizer.state[plain]["momentum_buffer"], rtol=1e-6, atol=1e-6)
-    assert torch.equal(copy, weight.bfloat16())
+        descend_(weight, momentum, grad, inputs, copy, rate=0.1, decay=decay, kept=kept, nesterov=nesterov)
+    torch.testing.assert_close(weight, plain.detach(), rtol=1e-5, atol=1e-5)
+    if momentum is not None:
+        torch.testing.assert_close(momentum, optimizer.state[plain]["momentum_buffer"], rtol=1e-5, atol=1e-5)
+    if copy is not None:
+        assert torch.equal(copy, weight.bfloat16())
+
+
+@pytest.mark.skipif(not PAIRS, reason="no pairs")
+def test_copies_of_numbers_that_are_none_and_of_infinite_ones():
+    weight = torch.tensor([[torch.nan, torch.inf, -torch.inf, 3.4028235e38]])
+    copy, nothing = torch.zeros(1, 4, dtype=torch.bfloat16), torch.zeros(1, 1, dtype=torch.bfloat16)
+    none = torch.zeros(1, 4, dtype=torch.bfloat16)
+    descend_(weight, None, nothing, none, copy, rate=0.0, decay=0.0, kept=0.0, nesterov=False)
+    torch.testing.assert_close(copy, weight.bfloat16(), rtol=0, atol=0, equal_nan=True)

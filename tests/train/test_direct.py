@@ -11,13 +11,14 @@ pytest.importorskip("numba", reason="compiled code needs numba")
 from softspike.data import TensorRows
 from softspike.encoder import LinearEncoder, UnrolledEncoder
 from softspike.generator import UnitNormDictionary
+from softspike.kernels.cpu.tiles import PAIRS
 from softspike.layers.affine import knows_bfloat16
 from softspike.methods.published import EQUATIONS, PUBLISHED, SCRIPTS, Study, build_published
 from softspike.objective import BestOf, BestOfPlain
 from softspike.posterior import GaussianPosterior, LaplacePosterior
 from softspike.threshold import Subgradient
 from softspike.train import train
-from softspike.train.descent import AtTheEnd, LayerByLayer, LowLayerByLayer, descent_of
+from softspike.train.descent import AtTheEnd, LayerByLayer, descent_of
 from softspike.train.direct import DirectStep, direct
 from softspike.train.precision import BFloat16, Float16, FullPrecision
 from softspike.train.state import pack
@@ -140,14 +141,20 @@ def test_bfloat16_is_near_float32(name):
         assert 0 < (low_ways[key] - way).norm() < 0.2 * way.norm(), key
 
 
-@pytest.mark.skipif(not knows_bfloat16(), reason="this processor has no products in bfloat16")
+def _weigh_in_float32(grad, inputs, by_weight):
+    torch.mm(grad.T.float(), inputs.float(), out=by_weight)
+
+
+@pytest.mark.skipif(not (knows_bfloat16() and PAIRS), reason="this processor has no products in bfloat16")
 @pytest.mark.parametrize("name", ["laplacian", "gaussian", "no encoder"])
 def test_bfloat16_layer_by_layer_is_that_at_the_end(name, monkeypatch):
-    """Eight steps with weights that one pass moves with their copies, beside the optimiser at the end and copies made
-    anew: every parameter and momentum to 1e-6 of its size. Gradients of weights are the same numbers in bfloat16."""
+    """Eight steps with weights that move tile by tile with their copies, beside gradients of the same numbers in
+    float32, the optimiser at the end and copies made anew: every parameter and momentum to 1e-3 of its size, where two
+    ways to sum may round a copy or a gradient of an activation otherwise. Rounded gradients would be 4e-3 off."""
+    monkeypatch.setattr("softspike.train.descent.weigh", _weigh_in_float32)
     x = torch.randn(8, 100, STUDY.n_features, generator=torch.Generator().manual_seed(0))
     states = []
-    for kind in (LowLayerByLayer, AtTheEnd):
+    for kind in (LayerByLayer, AtTheEnd):
         if kind is AtTheEnd:
             monkeypatch.setattr("softspike.train.direct.descent_of", AtTheEnd)
         one = step_of(*CASES[name](), precision=BFloat16())
@@ -161,7 +168,7 @@ def test_bfloat16_layer_by_layer_is_that_at_the_end(name, monkeypatch):
     assert fast.keys() == plain.keys()
     for key, value in plain.items():
         size = float(value.abs().nan_to_num().max()) if value.is_floating_point() else 0.0
-        torch.testing.assert_close(fast[key], value, rtol=1e-6, atol=1e-6 * size, equal_nan=True, msg=key)
+        torch.testing.assert_close(fast[key], value, rtol=1e-3, atol=1e-3 * size, equal_nan=True, msg=key)
 
 
 @pytest.mark.parametrize("head", ["location", "log_scale"])

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from softspike.coder import Loss
 from softspike.encoder import LinearEncoder, MLPEncoder
 from softspike.generator import Dictionary, UnitNormDictionary
-from softspike.layers.affine import affine, back, fast, hidden_layers, knows_bfloat16, weigh
+from softspike.layers.affine import affine, back, fast, hidden_layers, knows_bfloat16
 from softspike.model import VariationalCoder
 from softspike.objective import BestOf
 from softspike.objective.compiled import draw_key, knows, worth
@@ -100,14 +100,13 @@ class DirectStep:
         unit, n = 2 / x.shape[1], len(x)
         r = w.rest * (-unit / n)  # ∂/∂x̂ of the mean misfit
         by_heads = head_slopes_of(
-            r @ atoms, w.noise, w.codes, w.by_location, w.by_scale, coder.beta / n, raw, settled, *scaling,
+            back(r, atoms), w.noise, w.codes, w.by_location, w.by_scale, coder.beta / n, raw, settled, *scaling,
             SLOPES[type(self.threshold.gradient)],
         )  # fmt: skip
         misfit, kl = w.misfit.mean(), w.kl.mean()
         loss = Loss(misfit + coder.beta * kl + unit * self.dictionary.penalty(), misfit, kl, w.active.mean())
         decay = 2 * unit * self.dictionary.frobenius if isinstance(self.dictionary, Dictionary) else 0.0
-        torch.addmm(atoms, r.T, w.codes, beta=decay, out=self.descent.room(atoms))
-        self.descent.arrived(atoms)
+        self.descent.learn(atoms, r, w.codes, decay)
         self._into_networks(hidden, *by_heads)
         return loss
 
@@ -127,14 +126,9 @@ class DirectStep:
         grad = back(grads[0], self.used[n]).add_(back(grads[1], self.used[n + 1])) if self.layers else grads[0]
         for head, by_head, by_low in zip(self.heads, by_heads, grads, strict=True):
             torch.sum(by_head, 0, out=self.descent.room(head.bias))
-            self._learn(head, by_low, hidden[-1])
+            self.descent.learn(head.weight, by_low, hidden[-1])
         for k in range(n - 1, -1, -1):
             relu_back_(grad, hidden[k + 1], self.descent.room(self.layers[k].bias))
             before = back(grad, self.used[k]) if k > 0 else grad
-            self._learn(self.layers[k], grad, hidden[k])
+            self.descent.learn(self.layers[k].weight, grad, hidden[k])
             grad = before
-
-    def _learn(self, layer: nn.Linear, grad: Tensor, inputs: Tensor) -> None:
-        """The gradient of the weight; that of the bias is there. Nothing reads the layer after this."""
-        weigh(grad, inputs, self.descent.room(layer.weight))
-        self.descent.arrived(layer.weight)

@@ -8,7 +8,7 @@ from numba import carray
 from torch import Tensor
 
 from softspike.kernels.cpu.functions import exponential
-from softspike.kernels.cpu.threads import loop, matrix, run, share, vector
+from softspike.kernels.cpu.threads import loop, matrix, numbers, run, share, vector
 
 __all__ = ["head_slopes_of", "scales_of"]
 
@@ -18,9 +18,9 @@ _F = np.float32
 @loop
 def _scales(data: Any) -> None:
     head = carray(data, 6, np.int64)
-    n, d, numbers = head[0], head[1], vector(head[2], 3)
+    n, d, given = head[0], head[1], vector(head[2], 3)
     raw, settled, scale = matrix(head[3], n, d), matrix(head[4], n, d), matrix(head[5], n, d)
-    power, omega, limit = numbers[0], numbers[1], numbers[2]
+    power, omega, limit = given[0], given[1], given[2]
     begin, end = share(n)
     for i in range(begin, end):
         for k in range(d):
@@ -36,8 +36,8 @@ def _slopes(data: Any) -> None:
     slope, noise, z = matrix(head[4], n, d), matrix(head[5], n, d), matrix(head[6], n, d)
     kl_location, kl_scale = matrix(head[7], n, d), matrix(head[8], n, d)
     raw, settled, weight = matrix(head[9], n, d), matrix(head[10], n, d), vector(head[12], 1)[0]
-    numbers = vector(head[11], 3)
-    power, omega, limit = numbers[0], numbers[1], numbers[2]
+    given = vector(head[11], 3)
+    power, omega, limit = given[0], given[1], given[2]
     by_heads = matrix(head[13], 2 * n, d)
     begin, end = share(n)
     for i in range(begin, end):
@@ -52,7 +52,7 @@ def _slopes(data: Any) -> None:
 def scales_of(raw: Tensor, power: float, omega: float, limit: float) -> tuple[Tensor, Tensor]:
     """exp(power·raw), with |raw| at most the limit, and ω times that: the scales that settle and those to draw with."""
     settled, scale = torch.empty_like(raw), torch.empty_like(raw)
-    run(_scales, tuple(raw.shape), torch.tensor([power, omega, limit]), raw, settled, scale)
+    run(_scales, tuple(raw.shape), numbers(power, omega, limit), raw, settled, scale)
     return settled, scale
 
 
@@ -65,6 +65,6 @@ def head_slopes_of(
     The loss has the slopes ∂/∂z (B, d), and ∂/∂kl, a number that all inputs share.
     """
     by_heads = torch.empty(2, *codes.shape)
-    numbers, three = (*codes.shape, *(int(slope) for slope in slopes)), torch.tensor([power, omega, limit])
-    run(_slopes, numbers, by_codes, noise, codes, kl_by_location, kl_by_scale, raw, settled, three, by_kl, by_heads)
+    whole, three = (*codes.shape, *(int(slope) for slope in slopes)), numbers(power, omega, limit)
+    run(_slopes, whole, by_codes, noise, codes, kl_by_location, kl_by_scale, raw, settled, three, by_kl, by_heads)
     return by_heads

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from softspike.kernels.compiled import compiled
 
-__all__ = ["loop", "matrix", "pointer", "run", "share", "vector"]
+__all__ = ["loop", "matrix", "numbers", "pointer", "run", "share", "vector"]
 
 _NUMBER, _COUNT = "softspike_thread_number", "softspike_thread_count"
 
@@ -92,6 +92,11 @@ def vector(address: int, n: int) -> NDArray[np.float32]:
 
 # Of a function that finds the address of int64s: the numbers and the addresses of the tensors that `run` was given.
 loop = cfunc(types.void(types.voidptr), cache=True)
+
+
+def numbers(*values: float) -> Tensor:
+    """A few numbers for a `loop`, as float32 (torch.tensor takes five times as long)."""
+    return torch.from_numpy(np.array(values, np.float32))
 
 
 def run(function: Any, numbers: tuple[int, ...], *tensors: Tensor) -> None:
