@@ -67,4 +67,6 @@ def descend_(
     n_words, slopes, rows = panels_of(grad, inputs, room)
     momentum = torch.zeros_like(weight) if momentum is None else momentum
     moved = weight, momentum, weight if copy is None else copy  # a copy that is not there is not looked at
-    run(_descend, (n_words, *weight.shape, copy is not None), numbers(rate, decay, kept, nesterov), slopes, rows, *moved)
+    run(
+        _descend, (n_words, *weight.shape, copy is not None), numbers(rate, decay, kept, nesterov), slopes, rows, *moved
+    )

@@ -68,8 +68,9 @@ def _fetched(builder: Any, address: Any, n_bytes: int) -> None:
 def _summed(builder: Any, add: Any, slopes: Any, inputs: Any, n: Any) -> list[list[Any]]:
     """Σ over n words of a line of g's panel, each number times the line of x's panel: HIGH rows of a tile."""
     sums = [[cgutils.alloca_once(builder, _MANY) for _ in range(WIDE // _LANES)] for _ in range(HIGH)]
-    for total in sum(sums, []):
-        builder.store(ir.Constant(_MANY, None), total)
+    for row in sums:
+        for total in row:
+            builder.store(ir.Constant(_MANY, None), total)
     with cgutils.for_range(builder, n) as turn:
         slope = builder.add(slopes, builder.mul(turn.index, _LONG(4 * HIGH)))
         line = builder.add(inputs, builder.mul(turn.index, _LONG(4 * WIDE)))
