@@ -1,4 +1,4 @@
-"""SGD on a weight whose gradient is gᵀx: each tile of the gradient moves its part of the weight and is never written."""
+"""SGD on a weight whose gradient is gᵀx: each tile of it moves its part of the weight and is never written."""
 
 from typing import Any
 
@@ -67,6 +67,5 @@ def descend_(
     n_words, slopes, rows = panels_of(grad, inputs, room)
     momentum = torch.zeros_like(weight) if momentum is None else momentum
     moved = weight, momentum, weight if copy is None else copy  # a copy that is not there is not looked at
-    run(
-        _descend, (n_words, *weight.shape, copy is not None), numbers(rate, decay, kept, nesterov), slopes, rows, *moved
-    )
+    sizes, by = (n_words, *weight.shape, copy is not None), numbers(rate, decay, kept, nesterov)
+    run(_descend, sizes, by, slopes, rows, *moved)

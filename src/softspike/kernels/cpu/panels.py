@@ -24,7 +24,7 @@ _U32 = np.uint32
 def _laid(given: Any, width: int, out: Any) -> None:
     """The panels of this thread; columns that are not there are 0. A row at a time: columns lie in few lines of a
     cache, whose rows are often apart by a power of two."""
-    n, columns = given.shape
+    n = len(given)
     begin, end = share(len(out) // (n * width))
     for b in range(n):
         for p in range(begin, end):
@@ -40,7 +40,7 @@ def _laid(given: Any, width: int, out: Any) -> None:
 @compiled
 def _laid_low(given: Any, width: int, out: Any) -> None:
     """The same, two rows in a word; a row that is not there is 0."""
-    n, columns = given.shape
+    n = len(given)
     n_pairs = (n + 1) // 2
     begin, end = share(len(out) // (n_pairs * width))
     for b in range(n_pairs):
@@ -74,7 +74,8 @@ def _pack(data: Any) -> None:
 def panels_of(grad: Tensor, inputs: Tensor, room: Tensor) -> tuple[int, Tensor, Tensor]:
     """How many words deep they are, those of g (B, n) and those of x (B, m); both of float32 or both of bfloat16.
 
-    They lie in a room, of `room_for` or larger, that stays: new pages of memory would take longer to come than to fill."""
+    They lie in a room, of `room_for` or larger, that stays: new pages of memory would take longer to come than to fill.
+    """
     low, (n, m) = grad.dtype == torch.bfloat16, (grad.shape[1], inputs.shape[1])
     n_words = (len(grad) + 1) // 2 if low else len(grad)
     begin, end = (n_words * -(-size // width) * width for size, width in ((n, HIGH), (m, WIDE)))

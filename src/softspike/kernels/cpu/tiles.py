@@ -115,8 +115,8 @@ def _tile(add: Any, low: bool) -> Any:
             by = [_same(builder, one) for one in by]
             for start, row in zip(starts, sums, strict=True):
                 for k, grad in enumerate(row):
-                    own = [_at(builder, address, 4 * _LANES * k, _MANY) for address in start[:2]]
-                    after = _moved(builder, grad, *own, by, builder.trunc(nesterov, ir.IntType(1)))
+                    w, m = (_at(builder, address, 4 * _LANES * k, _MANY) for address in start[:2])
+                    after = _moved(builder, grad, w, m, by, builder.trunc(nesterov, ir.IntType(1)))
                     if low:
                         short = ir.VectorType(_BFloat16(), _LANES)
                         rounded = builder.fptrunc(after, short)
