@@ -1,10 +1,11 @@
-"""Atoms in a wrong place: those that never come alone and those that stand for two are named, and no others."""
+"""Atoms in a wrong place: never alone, a part of all others, or standing for two; they are named, and no others."""
 
 import pytest
 import torch
 from torch import Tensor
 
 from softspike.merged import Merged
+from softspike.shared import Shared
 from softspike.sheared import Sheared
 
 
@@ -41,6 +42,28 @@ def test_of_two_that_name_each_other_one_is_kept() -> None:
     codes = codes_of(2000, 16, 2, True)
     codes[:, 2] = 0.5 * codes[:, 7]
     assert [(one.atom, one.companion) for one in Sheared.of(codes)] == [(2, 7)]
+
+
+@pytest.mark.parametrize("positive", [False, True])
+def test_what_all_others_have_a_part_of_is_named_with_the_parts(positive: bool) -> None:
+    """Atom 5's coefficient is its own plus Σ vⱼzⱼ, so that nearly all rows use it; v is found to 1e-3, and on the
+    codes without it there is nothing more to find."""
+    codes = codes_of(3000, 20, 6, positive)
+    parts = torch.linspace(-0.4, 0.4, 20)
+    parts[5] = 0.0
+    mixed = codes.clone()
+    mixed[:, 5] += codes @ parts
+    (found,) = Shared.of(mixed)
+    assert found.atom == 5
+    assert found.spared > 0.5
+    torch.testing.assert_close(found.parts, parts, atol=1e-3, rtol=0)
+    assert Shared.of(codes) == []
+
+
+def test_an_atom_that_most_rows_use_by_themselves_is_left_alone() -> None:
+    codes = codes_of(3000, 20, 4, True)
+    codes[:, 5] = torch.rand(3000, generator=torch.Generator().manual_seed(2)) + 0.1
+    assert Shared.of(codes) == []
 
 
 def test_a_merged_atom_is_split_and_the_idle_one_spared() -> None:

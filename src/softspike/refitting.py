@@ -15,6 +15,7 @@ from softspike.merged import Merged
 from softspike.methods import Plan
 from softspike.model import VariationalCoder
 from softspike.refit import Refit
+from softspike.shared import Shared
 from softspike.sheared import Sheared
 
 __all__ = ["Refitted", "refit_dictionary"]
@@ -44,10 +45,11 @@ def refit_dictionary(
     better. And the mean that was taken out of the rows is only nearly where the code should be 0. Steps go on until
     five in a row do not leave 3 % less of the rows aside, which training never saw, at the same mean count; the best of
     them stays. Then atoms that are in a wrong place, from where no step of least squares leads away, start anew: those
-    that no row uses and `Sheared` ones, else `Merged` ones. That is kept where it surely leaves less after such steps,
-    by two standard errors, as must all of it. A few rows for each atom are enough for that; the last steps are with
-    more. Only where codes are corrected, on unit-norm atoms, and not on more than 4,096 of them: other coders are left
-    as they are. `between` is told the step before each of its parts; what it raises leaves the coder as it is then.
+    with a part of a `Shared` one, else those that no row uses and `Sheared` ones, else `Merged` ones. That is kept
+    where it surely leaves less after such steps, by two standard errors, as must all of it. A few rows for each atom
+    are enough for that; the last steps are with more. Only where codes are corrected, on unit-norm atoms, and not on
+    more than 4,096 of them: other coders are left as they are. `between` is told the step before each of its parts;
+    what it raises leaves the coder as it is then.
     """
     n_steps, aside = plan.dictionary_refits, aside[:_JUDGES]
     nothing = Refitted(0, torch.zeros_like(aside[0]))
@@ -110,6 +112,9 @@ class _Fit:
         """The errors after atoms in a wrong place have started anew; None where that surely helps nowhere."""
         refit, x = self.refit(), self.rows.take(torch.arange(min(len(self.rows), _FEWEST_ROWS)))
         codes, anew = self.coder.code(x), refit.with_unused_anew()
+        shared = [partial(_without, self.generator.weight, one) for one in Shared.of(codes)]
+        if (now := self.kept(shared, errors)) is not None:
+            return now
         sheared = Sheared.of(codes)
         some = [partial(_unsheared, anew, sheared[:n]) for n in _halves(len(sheared), refit.n_unused > 0)]
         if (now := self.kept(some, errors)) is not None:
@@ -164,6 +169,11 @@ class _Fit:
 class _State(NamedTuple):
     coder: dict[str, Tensor]
     origin: Tensor
+
+
+def _without(atoms: Tensor, shared: Shared) -> Tensor:
+    """aⱼ + vⱼ·s for each atom that has a part of s."""
+    return atoms + atoms[:, shared.atom, None] * shared.parts
 
 
 def _unsheared(atoms: Tensor, sheared: list[Sheared]) -> Tensor:
