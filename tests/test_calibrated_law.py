@@ -10,7 +10,7 @@ from torch.distributions import Normal
 
 from softspike.calibration import Calibration
 from softspike.generator import UnitNormDictionary
-from softspike.intervals import Intervals
+from softspike.intervals import ASIDE, Intervals
 from softspike.metric.calibration import calibration_error, interval_coverage
 from softspike.prior import LearnedSpikeSlabPrior
 from softspike.simulation import Inputs, Simulated, simulate, true_rates
@@ -47,13 +47,14 @@ def test_probabilities_are_put_right(law: type) -> None:
 @pytest.mark.parametrize("noisy", [True, False])
 @pytest.mark.parametrize("law", [Hard, PositiveHard])
 def test_intervals_are_put_right(law: type, noisy: bool) -> None:
-    """Fitted on one draw, tried on another: they hold 90 % of the active coefficients, within 2 %."""
+    """Fitted on one draw, tried on another: they hold 90 % of the active coefficients, within 2 %, but for the share by
+    which widths without noise are made smaller, since these errors are no larger than real ones."""
     calibration, intervals = Calibration(), Intervals()
     q, energy, truth = case(law, 0)
     calibration.fit(energy.median(), q, energy, q.code(), truth)
     intervals.fit(calibration, q, energy, q.code(), truth, noisy)
     q, energy, truth = case(law, 1)
-    active, std = q.code() != 0, intervals(q, energy, q.code())
+    active, std = q.code() != 0, intervals(q, energy, q.code()) / (1 if noisy else ASIDE)
     assert interval_coverage(q.code()[active], std[active], truth[active]) == pytest.approx(0.9, abs=0.02)
 
 

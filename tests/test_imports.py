@@ -22,7 +22,7 @@ ARROW = [
     ["threshold"],
     ["generator"],
     ["objective"],
-    ["coder", "simulation", "sizes", "calibration", "refit", "sheared", "merged"],
+    ["coder", "simulation", "sizes", "calibration", "refit", "shared", "sheared", "merged"],
     ["intervals"],
     ["unknown"],
     ["solver"],

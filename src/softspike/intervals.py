@@ -8,13 +8,13 @@ from torch import Tensor, nn
 from softspike.calibration import Calibration
 from softspike.threshold import ThresholdedLaw
 
-__all__ = ["COVERED", "Intervals", "chance_within", "half_width"]
+__all__ = ["ASIDE", "COVERED", "Intervals", "chance_within", "half_width"]
 
 COVERED = 0.9
 _NORMAL = math.sqrt(2) * float(torch.erfinv(torch.tensor(COVERED, dtype=torch.float64)))  # ±1.645σ hold 90 %
 _WIDEST = 20.0  # more than that says that a law has no width at all, not that it is so many times too narrow
-_ASIDE = 0.94  # simulated errors are a little large, rows aside being few: without noise coverage is .90 with it, .92
-# without it, on average over the problems of docs/results/codes.md
+ASIDE = 0.94  # of simulated errors without noise, which are a little large, rows aside being few: .90 are covered with
+# it and .92 without, on average over the problems of docs/results/codes.md, and .90 on average over others
 _SPARE = 1.001  # an interval that holds 0 holds it whatever rounding does
 
 
@@ -66,7 +66,7 @@ class Intervals(nn.Module):
         self.calibration.load_state_dict(calibration.state_dict())
         size, width, error = code[known].abs(), width[known], (code - truth).abs()[known]
         there = truth[known] != 0 if noisy else torch.ones_like(error, dtype=torch.bool)
-        self.scale.copy_(_factor(error[there], width[there]) * (1 if noisy else _ASIDE))
+        self.scale.copy_(_factor(error[there], width[there]) * (1 if noisy else ASIDE))
         chance = chance_within(calibrated.activation_probability[known], self.scale * width, size, error)
         self.level.copy_(_quantile(chance) if noisy else torch.full_like(self.level, torch.nan))
 
