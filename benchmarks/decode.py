@@ -1,7 +1,7 @@
 """Decoding CSR codes: each way over the dense product, by activity: python -m benchmarks.decode [-o results.json]
 
 Processor time of all threads together, over rounds in which all ways take turns; 1,000 rows of 256 features. "chosen"
-is `softspike.decoding.decode_csr`, by which `inverse_transform` decodes: the way that it found to be the fastest, a
+is `softspike.inference.decode_csr`, by which `inverse_transform` decodes: the way that it found to be the fastest, a
 chunk at a time. A figure is a round's time of the dense product over that of the way: the median, the least, the most.
 """
 
@@ -17,7 +17,7 @@ import torch
 from scipy import sparse
 
 from softspike.bench.job import machine
-from softspike.decoding import WAYS, decode_csr
+from softspike.inference.decoding import WAYS, decode_csr
 
 ROWS, FEATURES = 1000, 256
 TIMED = {**WAYS, "chosen": decode_csr}

@@ -31,7 +31,7 @@ _SERVER = """
 import os, sys, json
 import torch
 torch.set_num_threads(1)
-import softspike.jobs
+import softspike.command.jobs
 from softspike.cli import app
 torch.optim.Adam([torch.zeros(1, requires_grad=True)])
 for line in sys.stdin:

@@ -24,10 +24,10 @@ from safetensors.torch import save
 from scipy.io import savemat
 
 from softspike import SparseCoder
-from softspike.config import config_file
+from softspike.command.config import config_file
+from softspike.command.jobs import coder_from
+from softspike.command.listing import describe_run, state_of
 from softspike.data import DataError, check_rows, read_labels, read_rows
-from softspike.jobs import coder_from
-from softspike.listing import describe_run, state_of
 from softspike.metric import Baselines, Summary
 from softspike.run import RunError, RunFolder
 

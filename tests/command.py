@@ -15,7 +15,7 @@ import contextlib, json, os, sys, tempfile
 import numpy as np
 import torch
 torch.set_num_threads(1)
-import pyarrow.parquet, scipy.io, softspike.jobs
+import pyarrow.parquet, scipy.io, softspike.command.jobs
 from softspike.cli import app
 torch.optim.Adam([torch.zeros(1, requires_grad=True)])  # torch imports its compiler here
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from softspike import jobs
 from softspike.cli import app
+from softspike.command import jobs
 from softspike.data import synthetic
 from softspike.run import RunFolder
 

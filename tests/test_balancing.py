@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from softspike import SparseCoder
-from softspike.aside import balancing_weights, split
 from softspike.data import TensorRows, synthetic
+from softspike.fitting.aside import balancing_weights, split
 
 
 def energies(n, spread, seed):

@@ -8,14 +8,12 @@ from scipy.stats import norm
 from torch import Tensor
 from torch.distributions import Normal
 
-from softspike.calibration import Calibration
+from softspike.calibration import Calibration, Inputs, Seen, Simulated, most_alike, simulate, true_rates
+from softspike.calibration.intervals import ASIDE, Intervals
 from softspike.generator import UnitNormDictionary
-from softspike.intervals import ASIDE, Intervals
 from softspike.metric.calibration import calibration_error, interval_coverage
 from softspike.prior import LearnedSpikeSlabPrior
-from softspike.simulation import Inputs, Simulated, simulate, true_rates
 from softspike.threshold import Hard, PositiveHard
-from softspike.unknown import Seen, most_alike
 
 N, D = 4000, 20
 

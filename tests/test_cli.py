@@ -149,7 +149,7 @@ def test_several_starts_are_refused_before_a_folder_is_made(tmp_path):
 
 FEWER_PATCHES = """
 import runpy
-from softspike import source
+from softspike.command import source
 cut = source.photograph_patches
 source.photograph_patches = lambda n_train, n_valid, **options: cut(n_train // 160, n_valid // 40, **options)
 runpy.run_module("softspike", run_name="__main__", alter_sys=True)
@@ -242,12 +242,12 @@ def test_olshausen_explains_and_refuses_another_file(tmp_path):
 
 
 def test_interrupted_before_anything_is_written_gives_no_hint_to_resume(tmp_path, monkeypatch, capsys):
-    import softspike.jobs
+    import softspike.command.jobs
 
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(softspike.jobs, "train_job", interrupt)
+    monkeypatch.setattr(softspike.command.jobs, "train_job", interrupt)
     with pytest.raises(SystemExit) as end:
         app(["train", "x.npy", "-o", str(tmp_path / "run")])
     assert end.value.code == 130

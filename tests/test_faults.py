@@ -19,7 +19,7 @@ from command import softspike, start
 from small import small_data
 from train.test_resume import wait_for
 
-from softspike.exits import again
+from softspike.command.exits import again
 from softspike.run import RunFolder, RunWarning
 
 WORDS = ["train", "data.npy", "--method", "topk", "--components", 24, "--active", 3]

@@ -13,7 +13,7 @@ ROOT = Path(softspike.__file__).parent
 
 # From left to right; what stands on one line does not import one another.
 ARROW = [
-    ["schedule", "growing", "decoding", "disk", "visible"],  # on nothing of ours, and so left of everything
+    ["schedule", "disk", "visible"],  # on nothing of ours, and so left of everything
     ["kernels"],  # arithmetic on tensors; each beside the plain function it must equal
     ["data", "layers"],
     ["encoder"],
@@ -22,9 +22,7 @@ ARROW = [
     ["threshold"],
     ["generator"],
     ["objective"],
-    ["coder", "simulation", "sizes", "calibration", "refit", "shared", "sheared", "merged"],
-    ["intervals"],
-    ["unknown"],
+    ["coder", "calibration", "refit"],
     ["solver"],
     ["model"],
     ["autoencoder"],
@@ -35,14 +33,13 @@ ARROW = [
     ["files"],
     ["run"],
     ["methods"],
-    ["parameters", "choices", "refitting", "aside"],
+    ["choices"],
     ["fitting"],
-    ["stream", "inference", "reproduce", "several"],
-    ["source"],
+    ["inference", "reproduce"],
     ["face"],
     ["estimator"],
-    ["reporting", "listing", "launch", "sweeping", "finishing"],
-    ["jobs", "inspecting", "bench", "exits", "config"],
+    ["sweeping"],
+    ["command", "bench"],
     ["cli"],
     ["__main__"],
 ]

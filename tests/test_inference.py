@@ -15,8 +15,8 @@ import torch
 from scipy import sparse
 from small import quick, small_data
 
-from softspike import SparseCoder, decoding
-from softspike.growing import GrowingCSR
+from softspike import SparseCoder
+from softspike.inference import GrowingCSR, decoding
 
 X = small_data()
 both_types = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -52,7 +52,7 @@ def test_batches_and_threads_do_not_matter(monkeypatch, method, dtype):
     coder = quick(method=method).fit(X)
     x = X.astype(dtype)
     whole = coder.transform(x)
-    monkeypatch.setattr("softspike.inference._BATCH_NUMBERS", 700)
+    monkeypatch.setattr("softspike.inference.coding._BATCH_NUMBERS", 700)
     threads = torch.get_num_threads()
     try:
         torch.set_num_threads(3)
@@ -73,7 +73,7 @@ def test_two_batches_are_coded_at_the_same_time(monkeypatch):
     all, the first batch waits in vain."""
     coder = quick().fit(X)
     expected, plain = coder.transform(X), coder.inference_.coder.code
-    monkeypatch.setattr("softspike.inference._BATCH_NUMBERS", 700)
+    monkeypatch.setattr("softspike.inference.coding._BATCH_NUMBERS", 700)
 
     def together(n_threads, patience):
         meeting, calls, own_threads = threading.Barrier(2), itertools.count(), set()
@@ -102,7 +102,8 @@ def test_two_batches_are_coded_at_the_same_time(monkeypatch):
 
 BUSY = """
 import numpy as np, torch
-from softspike import SparseCoder, inference
+from softspike import SparseCoder
+from softspike.inference import coding as inference
 from softspike.model import VariationalCoder
 VariationalCoder._calibrate_by_simulation = lambda *given: None  # takes longer than the rest, and codes need it not
 inference._BATCH_NUMBERS = 2**15  # many batches of few rows, so that the last ones hardly count
@@ -194,7 +195,8 @@ MEMORY = """
 from contextlib import suppress
 from pathlib import Path
 import numpy as np, torch
-from softspike import SparseCoder, inference
+from softspike import SparseCoder
+from softspike.inference import coding as inference
 from softspike.model import VariationalCoder
 torch.set_num_threads(THREADS)
 VariationalCoder._calibrate_by_simulation = lambda *given: None  # takes longer than the rest, and codes need it not

@@ -7,8 +7,8 @@ from torch.distributions import Normal
 
 from softspike import SparseCoder
 from softspike.calibration import Calibration
+from softspike.calibration.intervals import Intervals, chance_within, half_width
 from softspike.data import synthetic
-from softspike.intervals import Intervals, chance_within, half_width
 from softspike.threshold import Hard
 
 N = 500

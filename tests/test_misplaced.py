@@ -4,9 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from softspike.merged import Merged
-from softspike.shared import Shared
-from softspike.sheared import Sheared
+from softspike.refit import Merged, Shared, Sheared
 
 
 def codes_of(n: int, d: int, n_active: int, positive: bool, seed: int = 0) -> Tensor:

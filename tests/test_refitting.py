@@ -7,11 +7,10 @@ from small import QUICK, same_bits, small_data
 
 from softspike import SparseCoder
 from softspike.data import ArrayRows, TensorRows, synthetic
-from softspike.fitting import Checkpoint
+from softspike.fitting import Checkpoint, refit_dictionary
 from softspike.methods import METHODS, Plan
 from softspike.metric.recovery import match
 from softspike.refit import Refit
-from softspike.refitting import refit_dictionary
 from softspike.train import Interrupted
 
 pytestmark = pytest.mark.usefixtures("no_simulation")

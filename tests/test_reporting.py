@@ -220,7 +220,7 @@ def test_a_coder_loaded_from_a_run_draws_pictures_as_the_data_was(bench):
     ("environment", "sign"), [({"TERM": "xterm-256color"}, "▀"), ({"TERM": "xterm-kitty"}, "\x1b_Ga=T,f=100,m=")]
 )
 def test_a_terminal_shows_the_dictionary(bench, capsys, monkeypatch, environment, sign):
-    from softspike.listing import show_job
+    from softspike.command.listing import show_job
 
     for name in ("TMUX", "KITTY_WINDOW_ID", "TERM_PROGRAM", "NO_COLOR", "COLORTERM"):
         monkeypatch.delenv(name, raising=False)
@@ -232,7 +232,7 @@ def test_a_terminal_shows_the_dictionary(bench, capsys, monkeypatch, environment
 
 
 def test_a_terminal_says_where_bars_are_to_be_seen(bench, capsys, monkeypatch):
-    from softspike.listing import show_job
+    from softspike.command.listing import show_job
 
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)

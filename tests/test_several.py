@@ -7,9 +7,10 @@ import pytest
 import torch
 from small import quick, same_bits, small_data
 
-from softspike import SparseCoder, several, sweep
-from softspike.aside import split
+from softspike import SparseCoder, sweep
 from softspike.data import StandardisedRows
+from softspike.fitting import several
+from softspike.fitting.aside import split
 from softspike.train import train_batched
 
 X = small_data()

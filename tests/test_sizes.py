@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.distributions import HalfNormal, Normal
 
-from softspike.sizes import Sizes
+from softspike.calibration import Sizes
 
 
 def drawn(n, seed=0, scale=2.0):

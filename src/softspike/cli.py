@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from softspike import __version__
-from softspike.config import config_file
-from softspike.exits import again, plain_errors
+from softspike.command.config import config_file
+from softspike.command.exits import again, plain_errors
 from softspike.reproduce.command import add_commands
 
 app = typer.Typer(
@@ -102,7 +102,7 @@ def demo(
     """Train 256 components on patches of the embedded photographs: under 2 minutes on 2 cores."""
     out = out if resume else _free_folder(out)
     with plain_errors(out, again("demo", "-o", out, options=[("--device", None if device == "auto" else device)])):
-        from softspike.jobs import demo_job
+        from softspike.command.jobs import demo_job
 
         demo_job(out, steps, seed, device, resume)
 
@@ -148,7 +148,7 @@ def train(
     kept = {"--key": key, "--device": parameters.get("device"), "--checkpoint-every": every}
     logs = [("--log", name) for name in log or []]
     with plain_errors(out, again("train", data, "-o", out, options=[*kept.items(), *logs])):
-        from softspike.jobs import train_job
+        from softspike.command.jobs import train_job
 
         train_job(data, out, parameters, key, resume, checkpoint_every, log or [])
 
@@ -163,7 +163,7 @@ def encode(
 ) -> None:
     """Write the sparse codes of DATA."""
     with plain_errors():
-        from softspike.jobs import encode_job
+        from softspike.command.jobs import encode_job
 
         encode_job(run, data, out, key, device)
 
@@ -172,7 +172,7 @@ def encode(
 def evaluate(run: Run, data: Data, key: Key = None, device: Device = "auto") -> None:
     """Measure a trained coder on DATA, beside its baselines."""
     with plain_errors():
-        from softspike.jobs import evaluate_job
+        from softspike.command.jobs import evaluate_job
 
         evaluate_job(run, data, key, device)
 
@@ -197,7 +197,7 @@ def report(
 ) -> None:
     """Write a page of what was learned: figures, dictionary, inputs, curves."""
     with plain_errors():
-        from softspike.reporting import report_job
+        from softspike.command.reporting import report_job
 
         report_job(runs, data, key, out, serve, port, device)
 
@@ -206,7 +206,7 @@ def report(
 def runs(folder: Annotated[Path, typer.Argument(help="Where to look, and a few folders below.")] = Path()) -> None:
     """List runs with their figures."""
     with plain_errors():
-        from softspike.listing import runs_job
+        from softspike.command.listing import runs_job
 
         runs_job(folder)
 
@@ -215,7 +215,7 @@ def runs(folder: Annotated[Path, typer.Argument(help="Where to look, and a few f
 def show(run: Run) -> None:
     """Print the summary of a run and, on a terminal, a small picture of its dictionary."""
     with plain_errors():
-        from softspike.listing import show_job
+        from softspike.command.listing import show_job
 
         show_job(run)
 
@@ -234,7 +234,7 @@ def inspect(
 ) -> None:
     """Draw what the components of a trained coder stand for, by its codes of DATA."""
     with plain_errors():
-        from softspike.inspecting import inspect_job
+        from softspike.command.inspecting import inspect_job
 
         inspect_job(run, data, out, key, beside or (), components, device)
 

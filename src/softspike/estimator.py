@@ -13,19 +13,17 @@ from torch import Tensor
 from softspike.choices import check_shares, precision_named
 from softspike.data import ArrayRows, Rows, RunningMoments, StandardisedRows, Standardiser, check_rows
 from softspike.data.error import dtype_error, shape_error
-from softspike.decoding import decode_csr
 from softspike.face.keeping import Kept
 from softspike.face.ordinary import ordinary_torch
+from softspike.face.parameters import seed_of
 from softspike.face.seeing import Seen
-from softspike.fitting import Checkpoint, fit_rows, pick_device, prepare
+from softspike.fitting import Checkpoint, Stream, fit_rows, pick_device, prepare
+from softspike.fitting.several import Outcome, Start, best_of, fit_several
 from softspike.generator import LinearGenerator
-from softspike.inference import as_array
+from softspike.inference import as_array, decode_csr
 from softspike.metric import bounds, explained_share
 from softspike.model import VariationalCoder
-from softspike.parameters import seed_of
 from softspike.report.progress import progress_shown
-from softspike.several import Outcome, Start, best_of, fit_several
-from softspike.stream import Stream
 from softspike.train import Alone, Observer, Rollback, Team
 
 __all__ = ["SparseCoder"]

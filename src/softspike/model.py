@@ -7,19 +7,27 @@ from torch import Generator as Random
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from softspike.calibration import Calibration
+from softspike.calibration import (
+    Calibration,
+    Inputs,
+    Intervals,
+    Likeness,
+    Seen,
+    Simulated,
+    Sizes,
+    most_alike,
+    simulate,
+    true_rates,
+)
 from softspike.coder import Coder, Loss
 from softspike.data import TensorRows
 from softspike.encoder import Encoder
 from softspike.generator import Generator, LinearGenerator, atoms_of
-from softspike.intervals import Intervals
 from softspike.objective import Evidence, Objective, importance_weighted_bound
 from softspike.posterior import Posterior, SpikeSlab
 from softspike.prior import Prior
 from softspike.refit import Refit
 from softspike.schedule import Time
-from softspike.simulation import Inputs, Simulated, simulate, true_rates
-from softspike.sizes import Sizes
 from softspike.solver.correction import Corrected, SupportCorrection
 from softspike.threshold import (
     Hard,
@@ -31,7 +39,6 @@ from softspike.threshold import (
     level_for_count,
     nearest_level_for_count,
 )
-from softspike.unknown import Likeness, Seen, most_alike
 
 __all__ = ["VariationalCoder"]
 

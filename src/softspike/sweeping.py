@@ -7,8 +7,7 @@ from numbers import Integral
 from typing import Any
 
 from softspike.estimator import SparseCoder
-from softspike.fitting import pick_device
-from softspike.several import fit_several
+from softspike.fitting import fit_several, pick_device
 
 __all__ = ["sweep"]
 

@@ -203,7 +203,7 @@ def test_classes_without_end(tmp_path):
 CUT = """
 import os, sys, torch
 from softspike.data import arrays, matlab, read_rows
-from softspike.inference import _batches
+from softspike.inference.coding import _batches
 small = sys.argv[1] == "small"
 for path in sys.argv[2:]:
     if not small:

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from small import QUICK, same_bits, small_data
 
-from softspike import SparseCoder, jobs
+from softspike import SparseCoder
 from softspike.cli import app
+from softspike.command import jobs
 from softspike.data import ArrayRows
 from softspike.fitting import Checkpoint
 from softspike.run import RunFolder

@@ -13,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from drills.team import prepare
 
-from softspike import launch
-from softspike.launch import team_of
+from softspike.command import launch
+from softspike.command.launch import team_of
 from softspike.run import RunFolder
 
 

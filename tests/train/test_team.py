@@ -57,7 +57,7 @@ ENDING = """
 import sys
 from pathlib import Path
 import torch
-from softspike.launch import team_of
+from softspike.command.launch import team_of
 with team_of("cpu") as (team, _):
     torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))])
     team.agree(True)

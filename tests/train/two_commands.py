@@ -6,7 +6,7 @@ import sys
 
 import torch
 
-import softspike.jobs  # noqa: F401
+import softspike.command.jobs  # noqa: F401
 from softspike.cli import app
 
 torch.set_num_threads(1)

@@ -11,9 +11,9 @@ from torch import Tensor
 from softspike import __version__
 from softspike.data import Standardiser
 from softspike.face.ordinary import ordinary_torch
+from softspike.face.parameters import plain_parameters
 from softspike.face.trained import Trained
 from softspike.fitting import check_size, pick_device, prepare, restore
-from softspike.parameters import plain_parameters
 from softspike.report.notebook import figures_line
 from softspike.run import FORMAT, RunError, RunFolder
 

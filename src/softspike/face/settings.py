@@ -7,9 +7,9 @@ from sklearn.base import BaseEstimator
 
 from softspike.choices import image_shape_of, networks_named, precision_named
 from softspike.coder import Coder
+from softspike.face.parameters import check_parameters
 from softspike.fitting import pick_device
 from softspike.methods import Built, Networks, Plan, composed, method_named
-from softspike.parameters import check_parameters
 
 __all__ = ["Settings"]
 

@@ -5,10 +5,9 @@ import numpy as np
 from softspike.coder import Coder
 from softspike.data import Standardiser
 from softspike.face.settings import Settings
-from softspike.fitting import Fitted
+from softspike.fitting import Fitted, Stream
 from softspike.generator import LinearGenerator
 from softspike.inference import Inference
-from softspike.stream import Stream
 
 __all__ = ["Trained"]
 

@@ -66,7 +66,7 @@ class Alone(Team):
 
 
 class Processes(Team):
-    """The processes of an initialised torch.distributed group. Use with `torchrun`; see `softspike.launch`.
+    """The processes of an initialised torch.distributed group. Use with `torchrun`; see `softspike.command.launch`.
 
     Batch normalisation takes its statistics over the whole batch (`softspike.layers.BatchNorm`), so N processes compute
     the gradient that one would on the joined batch, given the same noise. What a coder keeps from batch to batch

@@ -14,7 +14,7 @@ from softspike.coder import Coder
 from softspike.data import ArrayRows, Rows, Standardiser
 from softspike.data.error import dtype_error
 from softspike.data.tensors import check_tensor
-from softspike.growing import GrowingCSR
+from softspike.inference.growing import GrowingCSR
 from softspike.solver.threads import stream_on_all_cores
 
 __all__ = ["Inference", "as_array"]

@@ -11,12 +11,9 @@ from torch import Tensor
 from softspike.coder import Coder
 from softspike.data import Rows, StandardisedRows, Standardiser, SubsetRows
 from softspike.generator import UnitNormDictionary
-from softspike.merged import Merged
 from softspike.methods import Plan
 from softspike.model import VariationalCoder
-from softspike.refit import Refit
-from softspike.shared import Shared
-from softspike.sheared import Sheared
+from softspike.refit import Merged, Refit, Shared, Sheared
 
 __all__ = ["Refitted", "refit_dictionary"]
 

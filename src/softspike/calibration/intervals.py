@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from softspike.calibration import Calibration
+from softspike.calibration.law import Calibration
 from softspike.threshold import ThresholdedLaw
 
 __all__ = ["ASIDE", "COVERED", "Intervals", "chance_within", "half_width"]

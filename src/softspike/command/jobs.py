@@ -11,20 +11,20 @@ from typing import Any
 import torch
 from scipy import sparse
 
+from softspike.command.finishing import figures_of, finish, sampled_of
+from softspike.command.launch import restarted, team_of
+from softspike.command.reporting import record_of, write_page
+from softspike.command.source import DEMO, Source, demo_rows, fingerprint, some
 from softspike.data import DataError, Rows, Standardiser, check_rows, read_rows
 from softspike.data.celeba import is_celeba
 from softspike.estimator import SparseCoder
-from softspike.finishing import figures_of, finish, sampled_of
 from softspike.fitting import Checkpoint
 from softspike.generator import LinearGenerator
-from softspike.launch import restarted, team_of
 from softspike.report.logs import Log, check_log, open_log
 from softspike.report.progress import decoding_shown, progress_shown
 from softspike.report.record import seconds_of
 from softspike.report.table import print_table, sampled_lines, summary_lines
-from softspike.reporting import record_of, write_page
 from softspike.run import RunFolder, write_atomically
-from softspike.source import DEMO, Source, demo_rows, fingerprint, some
 from softspike.train import Alone, Diverged, Rollback, Team, stop_on_interrupt
 
 __all__ = ["coder_from", "demo_job", "encode_job", "evaluate_job", "train_job"]

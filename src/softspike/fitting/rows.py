@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from softspike.aside import Kept, balancing_weights, energies, none_kept, split
 from softspike.coder import Coder
 from softspike.data import DataError, Rows, StandardisedRows, Standardiser, SubsetRows, on_device
+from softspike.fitting.aside import Kept, balancing_weights, energies, none_kept, split
+from softspike.fitting.dictionary import refit_dictionary
 from softspike.methods import Built, Plan, build
-from softspike.refitting import refit_dictionary
 from softspike.train import (
     Alone,
     Interrupted,

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from softspike.data import Rows, RunningMoments, Standardiser, TensorRows
-from softspike.fitting import Fitted
+from softspike.fitting.rows import Fitted
 from softspike.train import train
 
 __all__ = ["Stream"]

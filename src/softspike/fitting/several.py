@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import torch
 
-from softspike.aside import split
 from softspike.data import Rows, StandardisedRows, Standardiser, on_device
-from softspike.fitting import Fitted, calibrate_on, prepare
+from softspike.fitting.aside import split
+from softspike.fitting.rows import Fitted, calibrate_on, prepare
 from softspike.methods import Built, Plan
 from softspike.train import Diverged, FullPrecision, Observer, check_end, tell_stage, train_replicas
 

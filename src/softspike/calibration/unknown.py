@@ -6,9 +6,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from softspike.calibration import Calibration
-from softspike.intervals import Intervals
-from softspike.simulation import Simulated
+from softspike.calibration.intervals import Intervals
+from softspike.calibration.law import Calibration
+from softspike.calibration.simulation import Simulated
 from softspike.threshold import Hard, PositiveHard
 
 __all__ = ["Likeness", "Seen", "most_alike"]

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from scipy import sparse
 
+from softspike.command.source import Missing, Source, find_again, fingerprint, some
 from softspike.data import check_rows, read_rows
 from softspike.estimator import SparseCoder
 from softspike.generator import LinearGenerator
@@ -21,7 +22,6 @@ from softspike.report.progress import KeepingSaid, stages_shown
 from softspike.report.record import Measured, Record
 from softspike.report.serve import PageServer
 from softspike.run import RunError, RunFolder, write_atomically
-from softspike.source import Missing, Source, find_again, fingerprint, some
 from softspike.visible import visible
 
 __all__ = ["record_of", "report_job", "write_page"]
