@@ -17,11 +17,23 @@ from experiments.workers import threads_of
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_cells_are_measured_once_and_summarised(workers: int, tmp_path: Path) -> None:
-    options = ["a", "--seeds", "2", "--steps", "5", "--methods", "hard-gaussian,topk", "--device", "cpu"]
+    options = [
+        "a",
+        "--seeds",
+        "2",
+        "--steps",
+        "5",
+        "--refits",
+        "1",
+        "--methods",
+        "hard-gaussian,topk",
+        "--device",
+        "cpu",
+    ]
     command = [*options, "--workers", str(workers), "--out", str(tmp_path)]
     main(command)
     cells = sorted(path.name for path in (tmp_path / "cells").iterdir())
-    assert cells == [f"a-n0-t5-k5-{method}-{seed}.json" for method in ("hard-gaussian", "topk") for seed in (0, 1)]
+    assert cells == [f"a-n0-t5-k5-f1-{method}-{seed}.json" for method in ("hard-gaussian", "topk") for seed in (0, 1)]
     (page,) = tmp_path.glob("*.json")
     ours, topk = (json.loads(page.read_text())["methods"][method] for method in ("hard-gaussian", "topk"))
     assert 0 <= ours["coverage_active"][0] <= 1

@@ -101,8 +101,20 @@ def machine() -> dict[str, Any]:
     """What the figures depend on, and nothing that names the machine."""
     return {
         "cores": os.cpu_count(), "threads": torch.get_num_threads(), "gpu": torch.cuda.is_available(),
-        "architecture": platform.machine(), "python": platform.python_version(), "torch": torch.__version__,
+        "architecture": platform.machine(), "processor": _processor(),
+        "python": platform.python_version(), "torch": torch.__version__,
     }  # fmt: skip
+
+
+def _processor() -> str:
+    """Name, family and model, which say how wide its units are; else what the system calls it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    known = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    parts = [known.get("model name", ""), known.get("cpu family", ""), known.get("model", "")]
+    return ", ".join(part for part in parts if part) or platform.processor()
 
 
 def _absent(size: Size) -> list[str]:
