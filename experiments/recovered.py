@@ -4,7 +4,8 @@
     python -m experiments.recovered recovered.json                                     # the table, from the file
 
 Cells are those of `experiments.recovery` and `experiments.intervals`; of two rows of the same problem, noise and seed
-the later source's stays, so that a file can be brought up to date with new cells. TopK's Brier score stands beside ours where `recovery-rivals.json` beside the file has one.
+the later source's stays, so that a file can be brought up to date with new cells. TopK's Brier score stands beside ours
+where `recovery-rivals.json` beside the file has one.
 """
 
 import argparse

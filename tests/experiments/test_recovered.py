@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from experiments.recovered import gather, main, table
 
-RESULTS = ROOT / "docs/results"
+RESULTS = Path(__file__).parents[2] / "docs/results"
 
 
 def cell(folder: Path, name: str, coverage: float, **more: Any) -> None:

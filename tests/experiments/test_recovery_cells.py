@@ -17,19 +17,8 @@ from experiments.workers import threads_of
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_cells_are_measured_once_and_summarised(workers: int, tmp_path: Path) -> None:
-    options = [
-        "a",
-        "--seeds",
-        "2",
-        "--steps",
-        "5",
-        "--refits",
-        "1",
-        "--methods",
-        "hard-gaussian,topk",
-        "--device",
-        "cpu",
-    ]
+    few = ["--seeds", "2", "--steps", "5", "--refits", "1"]
+    options = ["a", *few, "--methods", "hard-gaussian,topk", "--device", "cpu"]
     command = [*options, "--workers", str(workers), "--out", str(tmp_path)]
     main(command)
     cells = sorted(path.name for path in (tmp_path / "cells").iterdir())
