@@ -1,11 +1,10 @@
-"""All recovery problems on one page: our runs in one file, and the table of docs/results/codes.md.
+"""All recovery problems on one page: every run of ours and of the rivals in two files, and the table of them.
 
-    python -m experiments.recovered OUT/cells [OTHER/cells …] -o recovered.json        # gathers what was measured
+    python -m experiments.recovered recovered.json OUT/cells [OTHER/cells …] -o recovered.json        # adds new cells
     python -m experiments.recovered recovered.json                                     # the table, from the file
 
-Cells are those of `experiments.recovery` and `experiments.intervals`; of two rows of the same problem, noise and seed
-the later source's stays, so that a file can be brought up to date with new cells. TopK's Brier score stands beside ours
-where `recovery-rivals.json` beside the file has one.
+Cells are those of `experiments.recovery` and `experiments.intervals` at their own settings; of two of the same problem,
+noise and seed the later source's stays. Means of the rivals' cells go into `recovery-rivals.json` beside the file.
 """
 
 import argparse
@@ -18,17 +17,19 @@ from typing import Any
 import numpy as np
 
 from experiments.intervals import KEPT, summary
-from experiments.recovery_cell import OURS
+from experiments.recovery_cell import OURS, Cell
 from experiments.recovery_problems import PROBLEMS
+from experiments.recovery_summary import summarise
 
-__all__ = ["RANGE", "gather", "main", "table"]
+__all__ = ["RANGE", "gather", "gather_rivals", "main", "table"]
 
 RANGE = (0.85, 0.95)  # of the true coefficients 90 % intervals are to hold, on average over seeds
 _FIGURES = (
     *KEPT, "correlation", "explained_variance", "atoms_cosine", "precision", "recall", "ece_above_0.01",
     "coverage_true", "coverage_all",
 )  # fmt: skip
-_DRAWN = "drawn-"
+_DRAWN, _DRAWN_STEPS = "drawn-", 3000
+_RIVALS = ("topk", "batchtopk", "jumprelu", "fista")
 Row = dict[str, Any]
 
 
@@ -44,6 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rivals = json.loads(beside.read_text()) if beside.exists() else {}
     if options.out:
         options.out.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+        for setting, found in gather_rivals(options.sources).items():
+            rivals.setdefault(setting, {}).update(found)
+        beside.write_text(json.dumps(rivals, indent=1))
     print("\n".join(table(rows, rivals)))
     drawn = [row for row in rows if row["name"].startswith(_DRAWN)]
     if drawn:
@@ -54,7 +58,7 @@ def gather(sources: Iterable[Path]) -> list[Row]:
     """One row for each problem, noise and seed, the last one found of each; problems of the page first."""
     found: dict[tuple[str, float, int], Row] = {}
     for source in sources:
-        rows = json.loads(source.read_text()) if source.is_file() else map(_of_cell, source.glob(f"*-{OURS}-*.json"))
+        rows = json.loads(source.read_text()) if source.is_file() else [_row(*cell) for cell in _cells(source, OURS)]
         found |= {(row["name"], row["noise"], row["seed"]): row for row in rows}
     if not found:
         raise SystemExit(f"no cells of {OURS} in {', '.join(map(str, sources))}; run experiments.recovery first")
@@ -62,13 +66,37 @@ def gather(sources: Iterable[Path]) -> list[Row]:
     return [found[key] for key in sorted(found, key=lambda key: (_place(key[0], order), *key[1:]))]
 
 
-def _of_cell(path: Path) -> Row:
-    """a-n0.1-t4000-k5-hard-gaussian-3.json: the figures, rounded, and what they are of."""
-    setting, seed = path.stem.split(f"-{OURS}-")
-    name, noise = setting.split("-t")[0].rsplit("-n", 1)
-    cell = json.loads(path.read_text())
-    figures = {key: _rounded(cell[key]) for key in _FIGURES if key in cell}
-    return {"name": name, "noise": float(noise), "seed": int(seed), **figures}
+def gather_rivals(sources: Iterable[Path]) -> dict[str, dict[str, Any]]:
+    """By problem and noise, as in "a-n0.1", and method: means over seeds, some figures by seed, the reliability."""
+    folders = [source for source in sources if source.is_dir()]
+    found: dict[str, dict[str, Any]] = {}
+    for method in _RIVALS:
+        groups: dict[str, list[Row]] = {}
+        for cell, figures in (one for folder in folders for one in _cells(folder, method)):
+            groups.setdefault(f"{cell.problem}-n{cell.noise:g}", []).append(figures)
+        for setting, cells in groups.items():
+            said = summarise({method: cells})[method]
+            means = {key: _rounded(value[0]) if isinstance(value, list) and key in cells[0] else value
+                     for key, value in said.items()}  # fmt: skip
+            found.setdefault(setting, {})[method] = {**means, "seeds": len(cells)}
+    return found
+
+
+def _cells(folder: Path, method: str) -> Iterable[tuple[Cell, Row]]:
+    """a-n0.1-t4000-k5-topk-3.json and the like, with what they hold; those of other settings are left out."""
+    for path in sorted(folder.glob(f"*-{method}-*.json")):
+        setting, seed = path.stem.rsplit(f"-{method}-", 1)
+        name, noise = setting.split("-t")[0].rsplit("-n", 1)
+        steps = PROBLEMS[name].steps if name in PROBLEMS else _DRAWN_STEPS
+        cell = Cell(name, method, int(seed), float(noise), steps)
+        if cell.name == path.stem:
+            yield cell, json.loads(path.read_text())
+
+
+def _row(cell: Cell, figures: Row) -> Row:
+    """What is kept of a cell, rounded, and what it is of."""
+    kept = {key: _rounded(figures[key]) for key in _FIGURES if key in figures}
+    return {"name": cell.problem, "noise": cell.noise, "seed": cell.seed, **kept}
 
 
 def _rounded(value: Any) -> Any:

@@ -174,7 +174,7 @@ def test_other_methods_are_left_alone(method: str) -> None:
 def test_none_where_none_are_asked_for_or_no_rows_are_kept_aside() -> None:
     """0 refits, and 100 rows of which none can be spared: atoms as training left them."""
     x = small_data(100)
-    few = [SparseCoder(**QUICK, max_steps=5, verbose=False, dictionary_refits=n) for n in (0, 200)]
+    few = [SparseCoder(**{**QUICK, "dictionary_refits": n}, max_steps=5, verbose=False) for n in (0, 200)]
     with pytest.warns(UserWarning, match="too few to keep any aside"):
         one, two = (coder.fit(x).components_ for coder in few)
     np.testing.assert_array_equal(one, two)

@@ -1,6 +1,8 @@
 """Several starts and several settings: each as if trained alone, the best start kept."""
 
+import sys
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from softspike import SparseCoder, sweep
 from softspike.data import StandardisedRows
 from softspike.fitting import several
 from softspike.fitting.aside import split
-from softspike.train import train_batched
+from softspike.train import Diverged, replicas, train_batched
 
 X = small_data()
 
@@ -136,3 +138,61 @@ def test_a_sweep_trains_in_company(monkeypatch):
 def test_a_sweep_of_something_else_is_refused(given):
     with pytest.raises(TypeError, match="expected a list of SparseCoder"):
         sweep(given, X)
+
+
+@pytest.mark.usefixtures("no_simulation")
+def test_a_sweep_in_another_precision_is_every_fit():
+    """Several train together in float32 only: those that ask for something else train as they would alone."""
+    swept = sweep([quick(n_active=count, precision="bfloat16") for count in (2, 4)], X)
+    for count, coder in zip((2, 4), swept, strict=True):
+        alone = quick(n_active=count, precision="bfloat16").fit(X)
+        assert same_bits(coder.coder_.state_dict(), alone.coder_.state_dict())
+        assert not same_bits(coder.coder_.state_dict(), quick(n_active=count).fit(X).coder_.state_dict())
+
+
+def test_one_that_diverges_does_not_spoil_a_sweep():
+    """The others are what they are alone; what ended that one is raised when all is done, as its own `fit` raises it.
+    The error of one group does not keep the next group from being fitted."""
+    settings = {"method": "thresholded-laplacian", "max_steps": 60}
+    coders = [quick(**settings, beta=beta) for beta in (1e-3, 1e12, 1e-2)] + [quick(max_steps=3)]
+    with pytest.raises(Diverged) as alone:
+        quick(**settings, beta=1e12).fit(X)
+    with pytest.raises(Diverged) as raised:
+        sweep(coders, X)
+    assert str(raised.value) == str(alone.value)
+    assert [hasattr(coder, "coder_") for coder in coders] == [True, False, True, True]
+    for coder in coders[0], coders[2], coders[3]:
+        assert same_bits(coder.coder_.state_dict(), coder.__class__(**coder.get_params()).fit(X).coder_.state_dict())
+
+
+@pytest.mark.parametrize("n_coders", [1, 3])
+def test_without_triton_coders_train_another_way(n_coders, monkeypatch):
+    """A GPU build of torch may come without it: one warning, and the next way is taken; another error is an error."""
+    taken = []
+
+    def batched(coders, *given, **named):
+        taken.append(len(coders))
+        return [None] * len(coders)
+
+    monkeypatch.setattr(replicas, "train_batched", batched)
+    monkeypatch.setattr(replicas, "train_in_turn", batched)
+    own = replicas._engines("cuda", n_coders)
+    monkeypatch.setattr(replicas, "_engines", lambda device, n: own)
+    monkeypatch.setitem(sys.modules, "softspike.train.fused", None)
+    train = partial(replicas.train_replicas, [None] * n_coders, None, None, seeds=[0] * n_coders)
+    with pytest.raises(ModuleNotFoundError, match="softspike"):
+        train()
+    monkeypatch.delitem(sys.modules, "softspike.train.fused")
+    for name in [
+        name for name in sys.modules if name.startswith(("triton", "softspike.train.fused", "softspike.kernels"))
+    ]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "triton", None)
+    if n_coders == 1:
+        with pytest.warns(UserWarning, match="need Triton, which is not installed: it trains by the plain loop"):
+            train()
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            train()
+    assert taken == [n_coders]

@@ -6,8 +6,10 @@ from itertools import islice
 from numbers import Integral
 from typing import Any
 
+from softspike.choices import precision_named
 from softspike.estimator import SparseCoder
 from softspike.fitting import fit_several, pick_device
+from softspike.train import Diverged, FullPrecision
 
 __all__ = ["sweep"]
 
@@ -19,7 +21,9 @@ def sweep(coders: Sequence[SparseCoder], X: Any) -> list[SparseCoder]:
 
     Coders that differ in sparsity, active count, β or seed alone are given to `softspike.train.train_replicas`
     together: on a GPU they go through one program where what differs is held in their tensors (not so the count of an
-    autoencoder, nor what a solver does), on a CPU they take turns.
+    autoencoder, nor what a solver does), on a CPU they take turns. Those that do not train in float32 train alone. A
+    coder that diverges is fitted again on its own, as `fit` does it, with lower learning rates; if that fails too, the
+    others are fitted all the same, and then what ended the first one is raised.
 
     >>> import numpy as np
     >>> from softspike import SparseCoder, sweep
@@ -33,27 +37,48 @@ def sweep(coders: Sequence[SparseCoder], X: Any) -> list[SparseCoder]:
     groups: dict[Hashable, list[SparseCoder]] = defaultdict(list)
     for coder in coders:
         groups[_company(coder)].append(coder)
-    for group in groups.values():
-        _fit(group, X)
+    failed = [error for group in groups.values() for error in _fit(group, X)]
+    if failed:
+        raise failed[0]
     return list(coders)
 
 
 def _company(coder: SparseCoder) -> Hashable:
     """Equal for coders that can train together."""
     parameters = coder.get_params(deep=False)
-    if not isinstance(parameters["random_state"], Integral):
+    if not isinstance(parameters["random_state"], Integral) or not _in_float32(coder):
         return id(coder)
     return tuple((name, repr(value)) for name, value in sorted(parameters.items()) if name not in _MAY_DIFFER)
 
 
-def _fit(group: Sequence[SparseCoder], X: Any) -> None:
+def _in_float32(coder: SparseCoder) -> bool:
+    """Whether `fit` would train it so on every device, as several are together."""
+    precision = precision_named(coder.precision, pick_device(coder.device))
+    return coder.generator != "conv" if precision is None else isinstance(precision, FullPrecision)
+
+
+def _fit(group: Sequence[SparseCoder], X: Any) -> list[Diverged]:
+    """What ended the training of those that did not come through."""
     if len(group) == 1:
-        group[0].fit(X)
-        return
+        return _alone(group[0], X)
     begun = [coder.begin(X) for coder in group]  # each checks its own parameters
     rows, standardiser = begun[0]
     starts = [coder.starts(rows.n_features) for coder in group]
     device = pick_device(group[0].device)
     outcomes = iter(fit_several(rows, [start for own in starts for start in own], standardiser, device=device))
+    failed: list[Diverged] = []
     for coder, own in zip(group, starts, strict=True):
-        coder.adopt(list(islice(outcomes, len(own))), len(rows))
+        ended = list(islice(outcomes, len(own)))
+        if any(outcome.diverged is None for outcome in ended):
+            coder.adopt(ended, len(rows))
+        else:
+            failed += _alone(coder, X)
+    return failed
+
+
+def _alone(coder: SparseCoder, X: Any) -> list[Diverged]:
+    try:
+        coder.fit(X)
+    except Diverged as error:
+        return [error]
+    return []

@@ -25,11 +25,13 @@ def fista(
 ) -> LassoResult:
     """Codes (B, d) of x (B, D) on atoms (D, d). A sample is done when its duality gap is below tolerance·½‖x‖².
 
-    The penalty is a number or one per sample, (B,) or (B, 1). Steps of 1/L on the Gram matrix, momentum restarted
-    where it points uphill; finished samples leave the batch. `lasso` solves the same problem several times faster.
+    The penalty is a number or one per sample, (B,) or (B, 1). Steps of 1/L along Aᵀ(x − Az), by AᵀA where that is less
+    work than A and Aᵀ, d ≤ 2D; momentum restarted where it points uphill; finished samples leave the batch. `lasso`
+    solves the same problem several times faster.
     """
     check_given(x, atoms)
-    gram, correlation, level = atoms.T @ atoms, x @ atoms, column(penalty, x)
+    gram = atoms.T @ atoms if atoms.shape[1] <= 2 * atoms.shape[0] else None
+    correlation, level = x @ atoms, column(penalty, x)
     step = 1 / largest_eigenvalue(atoms)
     codes = torch.zeros_like(correlation) if start is None else start.clone()
     gap = torch.full_like(x[:, 0], torch.inf)
@@ -40,7 +42,8 @@ def fista(
     iteration = 0
     while len(rows) and iteration < max_iterations:
         for _ in range(min(check_every, max_iterations - iteration)):
-            new = _proximal(y - step * (y @ gram - correlation[rows]), step * level[rows], positive)
+            bent = y @ gram if gram is not None else (y @ atoms.T) @ atoms
+            new = _proximal(y - step * (bent - correlation[rows]), step * level[rows], positive)
             uphill = ((y - new) * (new - z)).sum(-1, keepdim=True) > 0
             t = torch.where(uphill, 1.0, t)
             t_new = (1 + torch.sqrt(1 + 4 * t.square())) / 2

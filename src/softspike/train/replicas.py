@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 
@@ -98,6 +98,14 @@ def train_replicas(
 def _engines(device: torch.device | str, n_coders: int) -> list[Engine]:
     if torch.device(device).type != "cuda":
         return []
-    from softspike.train.fused import train_fused  # needs Triton, which CPU builds of torch do not bring
+    return [_fused, train_batched] if n_coders > 1 else [_fused]
 
-    return [train_fused, train_batched] if n_coders > 1 else [train_fused]
+
+def _fused(coders: Sequence[Coder], rows: Rows, recipe: Recipe, **named: Any) -> list[Diverged | None]:
+    try:
+        from softspike.train.fused import train_fused
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != "triton":
+            raise
+        raise NotTogether("the fused kernels need Triton, which is not installed") from error
+    return train_fused(coders, rows, recipe, **named)
