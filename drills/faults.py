@@ -338,14 +338,14 @@ MUTANTS = [
     ),
     Mutant(
         "control characters reach the terminal",
-        "exits.py",
+        "command/exits.py",
         "visible(' '.join(sentence.split()))",
         "' '.join(sentence.split())",
         "test_visible.py",
     ),
     Mutant(
         "what a run ends with is not judged",
-        "fitting.py",
+        "fitting/rows.py",
         "        check_end(fitted.coder, aside[:_JUDGED_ROWS], recipe.n_steps)\n",
         "",
         "train/test_diverged.py",
