@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
+from torch.distributions import Gamma, kl_divergence
 from torch.optim import SGD
 
 from experiments.workers import names_of
@@ -27,9 +28,11 @@ from softspike.methods.ours import hard_gaussian
 from softspike.metric import active_count, dead_components, explained_variance
 from softspike.model import VariationalCoder
 from softspike.objective import Evidence, Expected, Objective, Terms
+from softspike.posterior import noise, place
 from softspike.report.table import print_grid
 from softspike.schedule import OneCycle
 from softspike.solver import SupportCorrection
+from softspike.threshold import FixedLevel, Threshold
 from softspike.train import GroupRecipe
 
 N_STEPS, BATCH = 1000, 256
@@ -62,6 +65,38 @@ class Weighted(Objective):
         return terms._replace(loss=terms.loss + (weight - 1) * terms.kl)
 
 
+class GammaLevels(Objective):
+    """Levels λ·g of each input, g ~ Gamma(αᵢ, αᵢ) of mean 1: the bound in closed form once g is drawn, and, where the
+    shapes are learned, KL(Gamma(αᵢ, αᵢ) ‖ Gamma(3, 3)) of each component, the paper's prior."""
+
+    def __init__(self, log_shape: Tensor):
+        self.log_shape = log_shape  # (d,)
+
+    def __call__(self, evidence: Evidence, generator: Generator | None = None) -> Terms:
+        assert evidence.threshold is not None
+        shape, prior, value = self.log_shape.exp(), Gamma(3.0, 3.0), evidence.threshold.level.value
+        law = Gamma(shape, shape).expand(evidence.beliefs.settled.batch_shape)
+        drawn = Threshold(evidence.threshold.law_type, FixedLevel(0.0))
+        drawn.level.value = value * place(law, noise(law, 1, generator))[0]
+        terms = Expected()(replace(evidence, threshold=drawn))
+        (slope,) = torch.autograd.grad(terms.active.mean(), value, retain_graph=True)
+        kl = kl_divergence(law, prior.expand(law.batch_shape)).sum(-1) if shape.requires_grad else 0.0
+        return terms._replace(loss=terms.loss + kl, kl=terms.kl + kl, active_slope=slope.expand_as(terms.active))
+
+
+def _gamma_levels(shape: float, learned: bool = False) -> Callable[[Plan], Built]:
+    def built(plan: Plan) -> Built:
+        coder, recipe = hard_gaussian(plan)
+        assert isinstance(coder, VariationalCoder)
+        log_shape = torch.full((plan.n_components,), math.log(shape))
+        if learned:
+            coder.log_shape = nn.Parameter(log_shape)
+        coder.objective = GammaLevels(coder.log_shape if learned else log_shape)  # type: ignore[arg-type]
+        return Built(coder, recipe)
+
+    return built
+
+
 def _objective(make: Callable[[], Objective]) -> Callable[[Plan], Built]:
     def built(plan: Plan) -> Built:
         coder, recipe = hard_gaussian(plan)
@@ -92,6 +127,9 @@ CHOICES: dict[str, Callable[[Plan], Built]] = {
     "kl-grows": _objective(lambda: Weighted(1.0, N_STEPS // 2)),
     "kl-half": _objective(lambda: Weighted(0.5)),
     "kl-twice": _objective(lambda: Weighted(2.0)),
+    "gamma-3": _gamma_levels(3.0),
+    "gamma-30": _gamma_levels(30.0),
+    "gamma-learned": _gamma_levels(30.0, learned=True),
 }
 
 
