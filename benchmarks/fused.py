@@ -1,6 +1,6 @@
 """Fused training of the paper's models on a GPU: step times, memory, growth, whole trainings, and their quality.
 
-    python -m benchmarks.fused -o results.json --olshausen images.npy [--only times growth fista starts …]
+    python -m benchmarks.fused -o results.json --olshausen images.npy [--only times growth fista_whole starts …]
 
 Times are medians over epochs of replayed graphs, in µs, with the least and the most of them. `floor_us` is the roofline
 of a step (`benchmarks.floor`). Parts that are asked for take the place of what the file holds of them, and all others
@@ -105,22 +105,10 @@ def plain(_: Path | None) -> Rows:
     yield "plain", {"winner_only_us": plain_us(BestOf(20), True), "all_samples_us": plain_us(BestOfPlain(20), True)}
 
 
-def fista(_: Path | None) -> Rows:
-    """µs of a step of three FISTA dictionaries on random data."""
-    coders, recipe, seeds = coders_of(["fista"], [1], [0, 1, 2], Study(n_steps=100_000))
-    for coder in coders:
-        coder.penalty.fill_(5.0)
-    run = prepare(coders, TensorRows(torch.randn(4000, 256)), recipe, seeds, "cuda")
-    found, replicas = epoch_times(run), run.step.replicas
-    gap = float(replicas.gaps.max())  # type: ignore[union-attr]
-    yield "fista", {"us": statistics.median(found), "epochs_us": [min(found), max(found)], "gap": gap}
-
-
 PARTS: dict[str, Callable[[Path | None], Rows]] = {
     "times": times,
     "growth": growth,
     "plain": plain,
-    "fista": fista,
     "fista_whole": lambda path: iter([("fista_whole", fista_whole(path))]),
     "starts": lambda path: iter([("starts", starts())]),
     "quality": lambda path: (("quality", row) for row in quality(path)),

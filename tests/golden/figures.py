@@ -42,7 +42,9 @@ def figures_of(case: str) -> dict[str, float]:
     from softspike.data import ArrayRows
 
     last, unseen = _Last(), small_data(seed=1)
-    coder = quick(max_steps=STEPS, dictionary_refits=200, **CASES[case]).fit_rows(ArrayRows(small_data()), observers=[last])
+    coder = quick(max_steps=STEPS, dictionary_refits=200, **CASES[case]).fit_rows(
+        ArrayRows(small_data()), observers=[last]
+    )
     codes = coder.transform(unseen)
     found = {
         **last.loss, **last.gauges, "score": coder.score(unseen), "codes active": codes.nnz / codes.shape[0],

@@ -49,7 +49,10 @@ def test_resident_atoms_give_the_same_scores(law, tiles):
     torch.testing.assert_close(scores_by(law, tiles, torch.float32), wanted, rtol=1e-5, atol=1e-5)
 
 
-def test_half_as_many_bits_of_atoms():
+@pytest.mark.gpu
+@pytest.mark.skipif(DEVICE == "cpu", reason="Triton's interpreter multiplies bfloat16 numbers as if they were integers")
+@pytest.mark.parametrize("tiles", [Tiled(4, 16), Resident(4, 2)], ids=str)
+def test_half_as_many_bits_of_atoms(tiles):
+    """Eight bits of each factor: the scores to 3 %."""
     law = LAWS[4]
-    wanted = scores_by(law, Tiled(4, 16), torch.bfloat16)
-    torch.testing.assert_close(scores_by(law, Resident(4, 2), torch.bfloat16), wanted, rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(scores_by(law, tiles, torch.bfloat16), wanted_of(law), rtol=3e-2, atol=3e-2)

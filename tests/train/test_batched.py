@@ -272,3 +272,18 @@ def test_a_replica_that_diverges_ends_as_it_would_alone_and_leaves_the_others():
     assert ends[0] is None
     assert ends[1] is not None
     assert_same(coders[::2], alone[::2], rtol=1e-9, atol=1e-9)
+
+
+def test_a_frozen_parameter_stays_as_it_is():
+    """In company as alone; one that is learned by some only is a reason to train in turn."""
+    coders, recipe = published("thresholded-laplacian", BestOf(2))
+    for coder in coders:
+        coder.generator.weight.requires_grad_(False)
+    before = [coder.generator.weight.clone() for coder in coders]
+    together, alone = both_ways(coders, recipe, DoubleRows(X))
+    assert_same(together, alone, rtol=0, atol=1e-9)
+    for coder, weight in zip(together, before, strict=True):
+        assert torch.equal(coder.generator.weight, weight)
+    coders[1].generator.weight.requires_grad_(True)
+    with pytest.raises(NotTogether, match="what is learned"):
+        Stack(coders)

@@ -1,10 +1,12 @@
 """A recorded step is the step: the same weights from the same batches, times and random numbers."""
 
 import copy
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
 import torch
+from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from softspike.data import TensorRows
@@ -16,6 +18,7 @@ from softspike.threshold import Subgradient
 from softspike.train import Alone, BFloat16, FullPrecision, train
 from softspike.train.batched import BatchedStep, train_batched
 from softspike.train.captured import capturable
+from softspike.train.loop import current, training
 from softspike.train.order import step_random
 from softspike.train.stack import Stack
 from softspike.train.state import pack, unpack
@@ -44,6 +47,16 @@ def test_the_time_may_be_a_number_on_the_device(method, number):
         step_of(one, recipe).descend(data(), time, step_random(0, number))
     for a, b in zip(coder.parameters(), other.parameters(), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("given", ["cuda:1", torch.device("cuda", 2), "cpu"])
+def test_training_makes_its_gpu_the_current_one(given, monkeypatch):
+    """Graphs are recorded and kernels launched there, whichever it is: here, only that torch is told."""
+    told = []
+    monkeypatch.setattr(torch.cuda, "device", lambda device: (told.append(torch.device(device)), nullcontext())[1])
+    with current(given), training(nn.Linear(1, 1), torch.device(given)):
+        pass
+    assert told == ([] if given == "cpu" else [torch.device(given)] * 2)
 
 
 @pytest.mark.parametrize("method", NAMED)

@@ -19,13 +19,16 @@ from reference import train_plainly
 
 from softspike.data import TensorRows
 from softspike.encoder import LinearEncoder
+from softspike.layers import ImageShape
 from softspike.methods.published import EQUATIONS, PUBLISHED, SCRIPTS, Study, build_published
 from softspike.methods.registry import METHODS, Plan, build
 from softspike.objective import BestOf, MeanOf
-from softspike.posterior import log_of_rate
+from softspike.posterior import LaplacePosterior, log_of_rate
+from softspike.prior import NormalPrior
 from softspike.schedule import Constant
-from softspike.threshold import Subgradient
+from softspike.threshold import ShiftedSoft, Subgradient, Threshold, TrackedLevel
 from softspike.train import train_in_turn, train_replicas
+from softspike.train.augment import Mirrored
 from softspike.train.fused import NotFused, train_fused
 from softspike.train.fused.engine import prepare
 
@@ -88,6 +91,20 @@ def test_losses_are_those_of_the_plain_run(trained):
     means = [torch.stack([loss.misfit, loss.kl, loss.active]) for _, loss in losses]
     mean = (2 * means[0] + means[1]) / 3
     torch.testing.assert_close(mean, terms.mean(0), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["fista", "spike-and-slab", "thresholded-laplacian"])
+def test_what_is_logged_is_the_whole_loss(name):
+    """Misfit, β times the divergence, and the penalty on the atoms, by both engines, to what float32 leaves of 1."""
+    recipe = replace(built(name, SCRIPTS, 1, 0).recipe, n_steps=1)
+    rests, first = [], built(name, SCRIPTS, 1, 0).coder.generator
+    for engine in (exactly, train_in_turn):
+        coder, logged = built(name, SCRIPTS, 1, 0).coder, []
+        watch = SimpleNamespace(logged=lambda now, to=logged: to.append(now.loss), saved=lambda now: None)
+        train_replicas([coder], ROWS, recipe, seeds=[0], device=DEVICE, engine=engine, observers=[watch])
+        (loss,) = logged
+        rests.append(float(loss.total - loss.misfit - getattr(coder, "beta", 0.0) * loss.kl))
+    assert rests == pytest.approx(2 * [2 / 11 * float(first.penalty().detach())], abs=1e-6)
 
 
 def test_a_replica_equals_training_alone():
@@ -199,12 +216,31 @@ def changed(**parts):
     return [coder]
 
 
+class Bent(LaplacePosterior):
+    """One that could compute anything."""
+
+
+def frozen():
+    coders = changed()
+    coders[0].encoder.layers[0].bias.requires_grad_(False)
+    return coders
+
+
 REFUSED = {
     "an autoencoder": (lambda: [build(METHODS["topk"], Plan(11, 19, 0.1, 3, 9), 0).coder], "TopKAutoencoder"),
     "another encoder": (lambda: changed(encoder=LinearEncoder(11)), "MLPEncoder, not a LinearEncoder"),
     "another objective": (lambda: changed(objective=MeanOf(3)), r"BestOf\(J\), not MeanOf"),
     "other sizes": (different_atoms, "coder 1 has"),
-}
+    "a prior of another family": (
+        lambda: changed(prior=NormalPrior(0.1)), "LaplacePosterior with a LaplacePrior, not a NormalPrior",
+    ),
+    "a posterior derived from a known one": (lambda: changed(posterior=Bent(17, 19)), "not a Bent"),
+    "a level derived from a known one": (
+        lambda: changed(threshold=Threshold(ShiftedSoft, TrackedLevel(0.25, 3.0))), "not a TrackedLevel",
+    ),
+    "a frozen parameter": (frozen, "all of whose parameters are learned"),
+    "double precision": (lambda: [coder.double() for coder in changed()], "in float32"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -216,9 +252,15 @@ def test_what_has_no_kernel_is_refused_in_words(name):
         train_replicas(given, ROWS, recipe, seeds=[0] * len(given), engine=train_fused)
 
 
-def test_another_recipe_is_refused_in_words():
-    recipe = build(METHODS["gaussian"], Plan(11, 19, 0.1, 3, 9), 0).recipe
-    with pytest.raises(NotFused, match="SGD, not Adam"):
+@pytest.mark.parametrize(
+    ("recipe", "message"),
+    [
+        (build(METHODS["gaussian"], Plan(11, 19, 0.1, 3, 9), 0).recipe, "SGD, not Adam"),
+        (replace(built(*CASES[0]).recipe, augment=Mirrored(ImageShape(3, 1))), "rows as they are, not Mirrored"),
+    ],
+)
+def test_another_recipe_is_refused_in_words(recipe, message):
+    with pytest.raises(NotFused, match=message):
         train_replicas([built(*CASES[0]).coder], ROWS, recipe, seeds=[0], engine=train_fused)
 
 

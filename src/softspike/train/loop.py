@@ -1,7 +1,7 @@
 """7  The only loop."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -20,7 +20,7 @@ from softspike.train.recipe import Recipe
 from softspike.train.step import Step
 from softspike.train.team import Alone, Team
 
-__all__ = ["Observer", "Progress", "Staged", "tell_stage", "train", "training"]
+__all__ = ["Observer", "Progress", "Staged", "current", "tell_stage", "train", "training"]
 
 
 class Progress(NamedTuple):
@@ -114,11 +114,17 @@ def training(coder: Trainable, device: torch.device) -> Iterator[None]:
     torch.backends.cudnn.benchmark = before or device.type == "cuda"
     coder.train()
     try:
-        with torch.enable_grad():  # whoever called may have switched it off
+        with torch.enable_grad(), current(device):  # whoever called may have switched it off
             yield
     finally:
         coder.eval()
         torch.backends.cudnn.benchmark = before
+
+
+def current(device: torch.device | str) -> AbstractContextManager[object]:
+    """Inside, a GPU is the one that work is sent to: graphs are recorded, and kernels launched, on the current one."""
+    device = torch.device(device)
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
 
 def _tell(observers: Sequence[Observer], progress: Progress, logging: bool, saving: bool) -> None:

@@ -34,11 +34,13 @@ class Stack:
         if coders[0].asks_host:
             raise NotTogether(f"how far a step of {type(coders[0]).__name__} goes depends on its numbers")
         if any(_shapes(coder) != _shapes(coders[0]) for coder in coders):
-            raise NotTogether("the coders differ in their parameters; replicas share all shapes")
+            raise NotTogether("the coders differ in their parameters; replicas share all shapes, and what is learned")
         for coder in coders[1:]:  # one stands for all: what is no tensor is read from it
             if (unlike := difference(coders[0], coder)) is not None:
                 raise NotTogether(f"the coders differ in their settings ({unlike})")
-        self.parameters = {name: self._stacked(name).requires_grad_() for name, _ in coders[0].named_parameters()}
+        self.parameters = {
+            name: self._stacked(name).requires_grad_(own.requires_grad) for name, own in coders[0].named_parameters()
+        }
         self.buffers = {name: self._stacked(name) for name, _ in coders[0].named_buffers()}
 
     def _stacked(self, name: str) -> Tensor:
@@ -100,8 +102,9 @@ def _tensor(coder: Coder, name: str) -> Tensor:
     return getattr(coder.get_submodule(".".join(path)), last)
 
 
-def _shapes(coder: Coder) -> dict[str, torch.Size]:
-    return {name: value.shape for name, value in [*coder.named_parameters(), *coder.named_buffers()]}
+def _shapes(coder: Coder) -> dict[str, tuple[torch.Size, bool]]:
+    named = [*coder.named_parameters(), *coder.named_buffers()]
+    return {name: (value.shape, value.requires_grad) for name, value in named}
 
 
 def _first(error: Exception) -> str:

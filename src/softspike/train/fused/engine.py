@@ -16,7 +16,7 @@ from softspike.train.fused.fista import FistaReplicas, FistaStep
 from softspike.train.fused.reading import check_alike, check_recipe, read
 from softspike.train.fused.replicas import Replicas
 from softspike.train.fused.step import Step
-from softspike.train.loop import Observer, Progress
+from softspike.train.loop import Observer, Progress, current
 from softspike.train.order import epoch_order, noise_key
 from softspike.train.recipe import Recipe
 
@@ -30,14 +30,14 @@ class Tally(NamedTuple):
 
     done: int
     steps: int
-    totals: Tensor  # (R, 3), valid once `ready` has happened
+    totals: Tensor  # (R, 4), valid once `ready` has happened
     ready: torch.cuda.Event | None
 
     def means(self) -> Tensor:
-        """(R, 3): misfit, KL and active count, averaged over the epoch's steps."""
+        """(R, 4): misfit, KL and active count, averaged over the epoch's steps, and the penalty on its first atoms."""
         if self.ready is not None:
             self.ready.synchronize()
-        return self.totals / self.steps
+        return torch.cat([self.totals[:, :3] / self.steps, self.totals[:, 3:]], dim=1)
 
 
 class FusedRun:
@@ -57,10 +57,11 @@ class FusedRun:
         steps = min(self.per_epoch, self.recipe.n_steps - self.done)
         self._load_order(self.done // self.per_epoch)
         self.step.replicas.totals.zero_()
+        penalties = self.step.penalties
         for start in range(0, steps, self._ahead):
             self._launch(min(self._ahead, steps - start))
         self.done += steps
-        return self._tally(steps)
+        return self._tally(steps, penalties)
 
     def _launch(self, n: int) -> None:
         """n ≤ ahead steps. The first ones run as they are, which compiles the kernels; then a graph is replayed."""
@@ -88,10 +89,10 @@ class FusedRun:
             order = order.pin_memory()
         self.step.order.copy_(order, non_blocking=True)
 
-    def _tally(self, steps: int) -> Tally:
-        totals = self.step.replicas.totals
+    def _tally(self, steps: int, penalties: Tensor) -> Tally:
+        totals = torch.cat([self.step.replicas.totals, penalties[:, None]], dim=1)
         if not totals.is_cuda:
-            return Tally(self.done, steps, totals.clone(), None)
+            return Tally(self.done, steps, totals, None)
         host = torch.empty(totals.shape, pin_memory=True)
         host.copy_(totals, non_blocking=True)
         ready = torch.cuda.Event()
@@ -120,8 +121,8 @@ def prepare(
 
     if isinstance(coders[0], FistaCoder):
         solved = FistaReplicas(coders, n_rows, device)
-        penalties = Lookup([Scaled(c.warm_up, float(c.penalty)) for c in solved.coders], n_steps, device)
-        solving = FistaStep(solved, data, order, order_of(solved.index), rates, penalties, precision)
+        levels = Lookup([Scaled(c.warm_up, float(c.penalty)) for c in solved.coders], n_steps, device)
+        solving = FistaStep(solved, data, order, order_of(solved.index), rates, levels, precision)
         return FusedRun(solving, seeds, recipe)
     replicas = Replicas(check_alike([read(coder) for coder in coders]), n_rows, device)
     keys = torch.tensor([noise_key(seeds[i]) for i in replicas.index], device=device)
@@ -147,30 +148,36 @@ def train_fused(
 
     `precision` of products: "ieee" for float32, "tf32" (a GPU's default) for tf32 and scores on bfloat16 atoms.
 
-    Observers are told once an epoch, with the mean loss of the replicas, one epoch late: nothing waits for them.
+    Observers are told once an epoch, with the mean loss of the replicas, one epoch late: nothing waits for them. The
+    penalty on the atoms is that of the epoch's first ones.
     """
     run = prepare([coder.to(device) for coder in coders], rows, recipe, seeds, device, precision)
     ends: list[Diverged | None] = [None] * len(coders)
     optimizer = recipe.build(coders[0].parameter_groups())
     betas = torch.tensor([float(getattr(coder, "beta", 0.0)) for coder in coders])
     waiting: list[Tally] = []
-    while run.done < recipe.n_steps or waiting:
-        if run.done < recipe.n_steps:
-            waiting.append(run.run_epoch())
-        if len(waiting) == 2 or run.done == recipe.n_steps:
-            tally = waiting.pop(0)
-            means = tally.means()[torch.tensor(run.step.replicas.index).argsort()]
-            misfit, kl, active = means.T
-            each = Loss(misfit + betas * kl, misfit, kl, active)
-            for number, parts in enumerate(torch.stack(each).T.tolist()):
-                _note_end(ends, number, lost(**dict(zip(Loss._fields, parts, strict=True))), tally.done)
-            loss = Loss(*(part.mean() for part in each))
-            for observer in observers:
-                observer.logged(Progress(tally.done, recipe.n_steps, loss, coders[0], optimizer))
-    run.step.replicas.write_back()
+    with current(device):
+        while run.done < recipe.n_steps or waiting:
+            if run.done < recipe.n_steps:
+                waiting.append(run.run_epoch())
+            if len(waiting) == 2 or run.done == recipe.n_steps:
+                tally = waiting.pop(0)
+                each = _losses(tally, run, betas)
+                for number, parts in enumerate(torch.stack(each).T.tolist()):
+                    _note_end(ends, number, lost(**dict(zip(Loss._fields, parts, strict=True))), tally.done)
+                loss = Loss(*(part.mean() for part in each))
+                for observer in observers:
+                    observer.logged(Progress(tally.done, recipe.n_steps, loss, coders[0], optimizer))
+        run.step.replicas.write_back()
     for number, coder in enumerate(coders):
         _note_end(ends, number, lost_parameter(coder), run.done)
     return ends
+
+
+def _losses(tally: Tally, run: FusedRun, betas: Tensor) -> Loss:
+    """Of each coder, in the order in which they were given, (R,) each."""
+    misfit, kl, active, penalty = tally.means()[torch.tensor(run.step.replicas.index).argsort()].T
+    return Loss(misfit + betas * kl + penalty, misfit, kl, active)
 
 
 def _note_end(ends: list[Diverged | None], number: int, cause: str | None, done: int) -> None:

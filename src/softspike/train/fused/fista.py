@@ -13,7 +13,8 @@ from softspike.kernels.gather import gather
 from softspike.kernels.linear import decoding_error, descend
 from softspike.solver import FistaCoder
 from softspike.train.fused.clock import Lookup
-from softspike.train.fused.reading import must
+from softspike.train.fused.reading import must, must_learn
+from softspike.train.fused.step import penalties
 
 __all__ = ["FistaReplicas", "FistaStep"]
 
@@ -45,6 +46,7 @@ class FistaReplicas:
 def _checked(coder: Coder) -> FistaCoder:
     must(type(coder) is FistaCoder, f"a FistaCoder, not a {type(coder).__name__}")
     assert isinstance(coder, FistaCoder)
+    must_learn(coder)
     must(type(coder.generator) is Dictionary, f"a Dictionary, not a {type(coder.generator).__name__}")
     must(not coder.positive and coder.target is None, "signed codes at a given penalty")
     must(coder.generator.atoms.shape[1] <= MOST_COMPONENTS, f"at most {MOST_COMPONENTS} components")
@@ -68,7 +70,7 @@ class FistaStep:
     order: Tensor  # (seeds, N) this epoch's permutations
     order_of: Tensor  # (R,) which permutation a replica follows
     rates: Lookup  # the dictionary's learning rate, last
-    penalties: Lookup
+    levels: Lookup  # penalties of the lasso
     precision: str = "tf32"
 
     def __call__(self, clock: Tensor) -> None:
@@ -78,7 +80,7 @@ class FistaStep:
         gram, correlations = torch.bmm(r.atoms.mT, r.atoms), torch.bmm(r.x, r.atoms)
         fista_codes(
             gram, correlations, r.x.square().sum(-1), r.codes, r.points, r.gaps, self._bounds(gram),
-            self.penalties.values, self.penalties.row_of, clock,
+            self.levels.values, self.levels.row_of, clock,
             tolerance=coder.tolerance, max_iterations=coder.max_iterations,
         )  # fmt: skip
         decoding_error(r.codes, r.atoms, r.x, r.errors, r.totals, precision=self.precision)
@@ -88,6 +90,11 @@ class FistaStep:
             r.errors, r.codes, r.atoms, self.rates.values[-1], clock, scale=2 / (n_features * n_rows),
             decay=4 * r.frobenius / n_features, precision=self.precision,
         )  # fmt: skip
+
+    @property
+    def penalties(self) -> Tensor:
+        """That on the atoms, as of `Step`; those of the lasso are `levels`."""
+        return penalties(self.replicas.atoms, self.replicas.frobenius)
 
     def _bounds(self, gram: Tensor) -> Tensor:
         """Largest eigenvalues, by power iterations that go on from the last step's vector, and 5 % for the doubt.

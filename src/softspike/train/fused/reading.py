@@ -1,7 +1,9 @@
 """What the fused step needs to know of a coder and its recipe, or why it cannot train them."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
+import torch
 from torch import nn
 from torch.optim import SGD
 
@@ -15,18 +17,20 @@ from softspike.objective import BestOf, MeanOf
 from softspike.posterior import (
     GaussianPosterior,
     LaplacePosterior,
+    Posterior,
     SpikeSlabPosterior,
     clipped_log_of_rate,
     log_of_rate,
     logit_of_rate,
 )
-from softspike.prior import LaplacePrior, NormalPrior, SpikeSlabPrior
+from softspike.prior import LaplacePrior, NormalPrior, Prior, SpikeSlabPrior
 from softspike.schedule import Constant, Schedule
-from softspike.threshold import SLOPES, FixedLevel, GammaLevel, ShiftedSoft
+from softspike.threshold import SLOPES, FixedLevel, GammaLevel, ShiftedSoft, Threshold
+from softspike.train.augment import AsItIs
 from softspike.train.recipe import Recipe
 from softspike.train.together import NotTogether
 
-__all__ = ["NotFused", "Reading", "check_alike", "check_recipe", "must", "read"]
+__all__ = ["NotFused", "Reading", "check_alike", "check_recipe", "must", "must_learn", "read"]
 
 
 class NotFused(NotTogether):
@@ -46,13 +50,28 @@ class Reading:
     temperature: Schedule
 
 
+class _Family(NamedTuple):
+    """What a posterior goes with: by exact types, since a subclass may compute something else."""
+
+    laplace: bool
+    form: int  # of `Law`, without a threshold
+    heads: tuple[str, ...]
+    prior: type[Prior]
+
+
+_FAMILIES: dict[type[Posterior], _Family] = {
+    GaussianPosterior: _Family(False, 0, ("location", "log_variance"), NormalPrior),
+    LaplacePosterior: _Family(True, 0, ("location", "log_scale"), LaplacePrior),
+    SpikeSlabPosterior: _Family(False, 3, ("location", "log_variance", "spike"), SpikeSlabPrior),
+}
 _READINGS: list[object] = [logit_of_rate, log_of_rate, clipped_log_of_rate]  # numbered as in `Settings`
 
 
 def read(coder: Coder) -> Reading:
     """Raises NotFused, in one sentence, for what has no kernel."""
-    if not isinstance(coder, VariationalCoder):
-        raise NotFused(f"{type(coder).__name__} has no fused step; it is for a VariationalCoder")
+    must(type(coder) is VariationalCoder, f"a VariationalCoder, not a {type(coder).__name__}")
+    assert isinstance(coder, VariationalCoder)
+    must_learn(coder)
     must(type(coder.encoder) is MLPEncoder, f"an MLPEncoder, not a {type(coder.encoder).__name__}")
     must(type(coder.generator) is Dictionary, f"a Dictionary, not a {type(coder.generator).__name__}")
     law, heads = _law(coder)
@@ -73,31 +92,35 @@ def must(holds: bool, needed: str) -> None:
         raise NotFused(f"the fused step is for {needed}")
 
 
+def must_learn(coder: Coder) -> None:
+    """NotFused, unless all of its parameters are learned, in float32."""
+    learned = all(parameter.requires_grad and parameter.dtype == torch.float32 for parameter in coder.parameters())
+    must(learned, "coders all of whose parameters are learned, in float32")
+
+
 def _law(coder: VariationalCoder) -> tuple[Law, list[nn.Linear]]:
     posterior, threshold = coder.posterior, coder.threshold
-    if isinstance(posterior, SpikeSlabPosterior):
-        must(threshold is None, "a spike-and-slab without a threshold")
-        return Law(False, 3), [posterior.location, posterior.log_variance, posterior.spike]
-    if isinstance(posterior, GaussianPosterior):
-        laplace, heads = False, [posterior.location, posterior.log_variance]
-    elif isinstance(posterior, LaplacePosterior):
-        laplace, heads = True, [posterior.location, posterior.log_scale]
-    else:
-        raise NotFused(f"the fused step has no kernel for a {type(posterior).__name__}")
+    must(type(posterior) in _FAMILIES, f"a posterior that has a kernel, not a {type(posterior).__name__}")
+    family = _FAMILIES[type(posterior)]
+    pair = f"a {type(posterior).__name__} with a {family.prior.__name__}, not a {type(coder.prior).__name__}"
+    must(type(coder.prior) is family.prior, pair)
+    heads = [getattr(posterior, name) for name in family.heads]
     if threshold is None:
-        return Law(laplace, 0), heads
+        return Law(family.laplace, family.form), heads
+    must(family.form == 0, f"a {type(posterior).__name__} without a threshold")
+    must(type(threshold) is Threshold, f"a Threshold, not a {type(threshold).__name__}")
     must(threshold.law_type is ShiftedSoft, f"a ShiftedSoft threshold, not {threshold.law_type.__name__}")
-    if isinstance(threshold.level, GammaLevel):
-        return Law(laplace, 2), [*heads, threshold.level.log_concentration, threshold.level.log_rate]
-    must(type(threshold.level) is FixedLevel, f"a fixed or Gamma level, not a {type(threshold.level).__name__}")
-    return Law(laplace, 1), heads
+    level = threshold.level
+    must(type(level) in (FixedLevel, GammaLevel), f"a fixed or Gamma level, not a {type(level).__name__}")
+    if isinstance(level, GammaLevel):
+        return Law(family.laplace, 2), [*heads, level.log_concentration, level.log_rate]
+    return Law(family.laplace, 1), heads
 
 
 def _settings(coder: VariationalCoder) -> Settings:
     objective, prior, threshold = coder.objective, coder.prior, coder.threshold
-    averages = isinstance(objective, MeanOf) and objective.n_samples == 1
-    must(isinstance(objective, BestOf) or averages, f"BestOf(J), not {objective}")
-    must(isinstance(prior, NormalPrior | LaplacePrior | SpikeSlabPrior), f"a fixed prior, not {type(prior).__name__}")
+    averages = type(objective) is MeanOf and objective.n_samples == 1
+    must(type(objective) is BestOf or averages, f"BestOf(J), not {objective}")
     numbers: dict[str, float] = {}
     if isinstance(prior, SpikeSlabPrior):
         numbers["prior_logit"] = float(prior.logit)
@@ -120,6 +143,7 @@ def check_recipe(recipe: Recipe) -> float:
     """The momentum of the inference group; NotFused where the recipe is not the paper's kind."""
     must(recipe.optimizer is SGD, f"SGD, not {getattr(recipe.optimizer, '__name__', recipe.optimizer)}")
     must(recipe.clip_norm is None, "a recipe without gradient clipping")
+    must(type(recipe.augment) is AsItIs, f"rows as they are, not {recipe.augment}")
     inference, generator = dict(recipe.groups["inference"].options), dict(recipe.groups["generator"].options)
     must(not generator, f"a generator without optimiser options, not {generator}")
     momentum = inference.pop("momentum", 0.0)

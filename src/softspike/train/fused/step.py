@@ -13,7 +13,12 @@ from softspike.kernels.sampling import Timing, redraw_winners, score_samples, sl
 from softspike.train.fused.clock import Lookup
 from softspike.train.fused.replicas import Affine, FamilyState, Replicas
 
-__all__ = ["Step"]
+__all__ = ["Step", "penalties"]
+
+
+def penalties(atoms: Tensor, frobenius: float) -> Tensor:
+    """(2/D)·κ‖A‖² of atoms (R, D, d), (R,)."""
+    return 2 / atoms.shape[1] * frobenius * atoms.square().sum((1, 2))
 
 
 class Aside:
@@ -81,6 +86,11 @@ class Step:
             with self.aside():
                 self._descend(layer, slope, inputs[number], clock)
         self.aside.join()
+
+    @property
+    def penalties(self) -> Tensor:
+        """(2/D)·κ‖A‖², (R,): what the penalty on the atoms is now, on the scale of the misfit."""
+        return penalties(self.replicas.atoms, self.replicas.readings[0].dictionary.frobenius)
 
     def _descend(self, layer: Affine, slope: Tensor, x: Tensor, clock: Tensor) -> None:
         descend(
