@@ -13,7 +13,7 @@ ROOT = Path(softspike.__file__).parent
 
 # From left to right; what stands on one line does not import one another.
 ARROW = [
-    ["schedule", "disk", "visible"],  # on nothing of ours, and so left of everything
+    ["schedule", "disk", "visible", "notice"],  # on nothing of ours, and so left of everything
     ["kernels"],  # arithmetic on tensors; each beside the plain function it must equal
     ["data", "layers"],
     ["encoder"],

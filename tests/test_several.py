@@ -28,6 +28,7 @@ def test_each_start_is_as_if_alone(method, monkeypatch):
     assert len(outcomes) == 3
     for number, outcome in enumerate(outcomes):
         alone = quick(method=method, random_state=5 + number).fit(X)
+        outcome.calibrate()
         assert same_bits(outcome.fitted.coder.state_dict(), alone.coder_.state_dict())
     assert coder.init_errors_ == pytest.approx([outcome.error for outcome in outcomes])
 
@@ -54,6 +55,7 @@ def test_the_best_start_is_kept():
     coder = quick(n_init=4).fit(X)
     assert coder.init_errors_.shape == (4,)
     assert len(set(coder.init_errors_)) == 4
+    assert bool(coder.coder_.cut.isfinite())
     rows, _ = coder.begin(X)
     aside = split(StandardisedRows(rows, coder.standardiser_), 24)[1].rows
     x = aside.take(torch.arange(len(aside)))
@@ -196,3 +198,19 @@ def test_without_triton_coders_train_another_way(n_coders, monkeypatch):
             warnings.simplefilter("error")
             train()
     assert taken == [n_coders]
+
+
+def test_the_start_that_is_kept_is_calibrated_and_no_other(monkeypatch):
+    """The simulation that probabilities come from takes longer than a short training: once, whatever `n_init`."""
+    from softspike.model import VariationalCoder
+
+    calls, own = [], VariationalCoder._calibrate_by_simulation
+
+    def counted(self, *given):
+        calls.append(self)
+        return own(self, *given)
+
+    monkeypatch.setattr(VariationalCoder, "_calibrate_by_simulation", counted)
+    coder = quick(n_init=3).fit(X)
+    assert calls == [coder.coder_]
+    assert coder.coder_.calibration.fitted

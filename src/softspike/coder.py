@@ -69,17 +69,17 @@ class Coder(Trainable):
         )
 
     @abstractmethod
-    def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None, pull: float = 1.0) -> None:
-        """Make codes of x have `mean_active` non-zeros on (weighted) average; a pull below 1 goes part of the way."""
+    def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None) -> None:
+        """Make codes of x have `mean_active` non-zeros on (weighted) average."""
 
     @property
     def counts_by_rows(self) -> bool:
         """Whether calibrating has set the count by the rows it was given: not of dense codes, nor of a fixed count."""
         return True
 
-    def set_count(self, x: Tensor, mean_active: float) -> None:
+    def set_count(self, x: Tensor, mean_active: float, weights: Tensor | None = None) -> None:
         """As much of calibrating as codes depend on: probabilities and intervals may be left as they were."""
-        self.calibrate(x, mean_active)
+        self.calibrate(x, mean_active, weights)
 
     def before_step(self) -> None:
         self.generator.project_gradient()

@@ -122,7 +122,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
             with progress_shown(self.verbose, standardiser.centred, self.max_steps) as shown:
                 starts, watching = self.starts(rows.n_features), [*observers, *shown]
                 outcomes = fit_several(rows, starts, standardiser, device=device, observers=watching)
-            return self.adopt(outcomes, len(rows))
+                return self.adopt(outcomes, len(rows))
         with progress_shown(self.verbose, standardiser.centred, self.max_steps) as shown:
             fitted = fit_rows(
                 rows, self._builder(), self._plan(rows.n_features), standardiser, seed=seed_of(self.random_state),
@@ -224,7 +224,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
         rebuilt = (
             decode_csr(codes.astype(dtype, copy=False), atoms) if sparse.issparse(codes) else np.asarray(codes @ atoms)
         )
-        rebuilt = rebuilt * unit + self.mean_.astype(dtype)
+        rebuilt *= unit
+        rebuilt += self.mean_.astype(dtype)
         return rebuilt
 
     def activation_probability(self, X: Any) -> np.ndarray:

@@ -152,10 +152,10 @@ class VariationalCoder(Coder):
         return self.calibration(_about(law, found), self._energy(x, found.code))
 
     @torch.no_grad()
-    def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None, pull: float = 1.0) -> None:
+    def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None) -> None:
         """Set the cut so that codes of x have `mean_active` non-zeros on average (dense laws have none), and then
         probabilities and intervals by simulation, where the prior speaks of z itself."""
-        law = self._cut_for(x, mean_active, weights, pull)
+        law = self._cut_for(x, mean_active, weights)
         linear = isinstance(self.generator, LinearGenerator)
         if linear and Reweighted.possible(law) and isinstance(self.prior.law, SpikeSlab):
             self._calibrate_by_simulation(x, law, self.prior.law)
@@ -165,18 +165,17 @@ class VariationalCoder(Coder):
         return not bool(self.cut.isnan())
 
     @torch.no_grad()
-    def set_count(self, x: Tensor, mean_active: float) -> None:
+    def set_count(self, x: Tensor, mean_active: float, weights: Tensor | None = None) -> None:
         """The cut alone."""
-        self._cut_for(x, mean_active, None, 1.0)
+        self._cut_for(x, mean_active, weights)
 
-    def _cut_for(self, x: Tensor, mean_active: float, weights: Tensor | None, pull: float) -> Distribution:
+    def _cut_for(self, x: Tensor, mean_active: float, weights: Tensor | None) -> Distribution:
         """Set the cut, and return the law of x that it was set by."""
         law = self.trained_law(x)
         if hasattr(law, "score"):
             # Probabilities of a spike may be equal in many places: where they are clipped, all those at the limit.
             level = nearest_level_for_count if isinstance(law, SpikeSlab) else level_for_count
-            cut = level(law.score, mean_active, weights)
-            self.cut.copy_(cut if self.cut.isnan() else torch.lerp(self.cut, cut, pull))
+            self.cut.copy_(level(law.score, mean_active, weights))
             if self.correction is not None and isinstance(law, ThresholdedLaw):
                 self.correction.calibrate(x, atoms_of(self.generator), law.code(self.cut), mean_active, weights)
         return law

@@ -1,4 +1,4 @@
-"""The run folder: the only code besides `data` that touches the disk.
+"""The run folder: what lies where in it, who may write there, and that every file appears whole or not at all.
 
 run/config.json          what was trained, on what, with which settings
     metrics.jsonl        one line per logged step
@@ -11,7 +11,6 @@ run/config.json          what was trained, on what, with which settings
 import fcntl
 import json
 import os
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,6 +29,7 @@ from softspike.files import (
     write_tensors,
     wrong_format,
 )
+from softspike.notice import Notice, notice
 
 __all__ = ["FORMAT", "RunError", "RunFolder", "RunWarning", "read_tensors", "write_atomically", "write_tensors"]
 
@@ -56,7 +56,7 @@ _CONFIG: dict[str, Callable[[Any], bool]] = {
 }  # fmt: skip
 
 
-class RunWarning(UserWarning):
+class RunWarning(Notice):
     """Something in a run folder is damaged, and something older is used in its place."""
 
 
@@ -223,7 +223,7 @@ class RunFolder:
                 damage.append(str(error).split(";")[0])
         used = f"the checkpoint before it is used, of step {found[0]}" if found else _NONE_LEFT
         for said in damage:
-            warnings.warn(f"{said}; {used}", RunWarning, stacklevel=2)
+            notice(f"{said}; {used}", RunWarning)
         return found
 
 

@@ -27,7 +27,7 @@ class BatchTopKAutoencoder(Autoencoder):
         size = self.size(u.detach())
         n_kept = min(max(round(self.target * len(u)), 1), u.numel() - 1)
         cut = size.flatten().kthvalue(size.numel() - n_kept).values  # the largest of those left out
-        self._follow(cut, 0.01)
+        self.cut.copy_(torch.where(self.cut.isnan(), cut, torch.lerp(self.cut, cut, 0.01)))
         return Activation(u * (size > cut))
 
     def gauges(self) -> dict[str, Tensor]:
@@ -38,9 +38,6 @@ class BatchTopKAutoencoder(Autoencoder):
         return u * (self.size(u.detach()) > self.cut.nan_to_num(0.0))
 
     @torch.no_grad()
-    def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None, pull: float = 1.0) -> None:
+    def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None) -> None:
         """Set θ so that codes of x have `mean_active` non-zeros on average."""
-        self._follow(level_for_count(self.size(self.affine(x)), mean_active, weights), pull)
-
-    def _follow(self, cut: Tensor, pull: float) -> None:
-        self.cut.copy_(torch.where(self.cut.isnan(), cut, torch.lerp(self.cut, cut, pull)))
+        self.cut.copy_(level_for_count(self.size(self.affine(x)), mean_active, weights))

@@ -60,7 +60,7 @@ class JumpReLUAutoencoder(Autoencoder):
         return u * (self.size(u.detach()) > self.cut * self.log_level.exp())
 
     @torch.no_grad()
-    def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None, pull: float = 1.0) -> None:
+    def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None) -> None:
         """Set the factor so that codes of x have `mean_active` non-zeros on average."""
         score = self.size(self.affine(x)) / self.log_level.exp()
-        self.cut.lerp_(level_for_count(score, mean_active, weights), pull)
+        self.cut.copy_(level_for_count(score, mean_active, weights))

@@ -27,5 +27,5 @@ class TopKAutoencoder(Autoencoder):
     def counts_by_rows(self) -> bool:
         return False
 
-    def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None, pull: float = 1.0) -> None:
+    def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None) -> None:
         """Nothing to do: the count is what it is by construction."""

@@ -1,6 +1,5 @@
 """From rows and a plan to a fitted coder: standardise, train, calibrate. Estimator and command line both call it."""
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -17,6 +16,7 @@ from softspike.data import DataError, Rows, StandardisedRows, Standardiser, Subs
 from softspike.fitting.aside import Kept, balancing_weights, energies, none_kept, split
 from softspike.fitting.dictionary import refit_dictionary
 from softspike.methods import Built, Plan, build
+from softspike.notice import notice
 from softspike.train import (
     Alone,
     Interrupted,
@@ -37,7 +37,8 @@ from softspike.train import (
 )
 
 __all__ = [
-    "Checkpoint", "Fitted", "calibrate_on", "check_size", "fit_rows", "pick_device", "prepare", "restore",
+    "Checkpoint", "Fitted", "Placed", "check_size", "fit_rows", "pick_device", "place_on", "prepare", "restore",
+    "tell_if_seen",
 ]  # fmt: skip
 
 _JUDGED_ROWS, _ENERGIES = 1024, 2**16
@@ -155,18 +156,26 @@ def fit_rows(
         except Interrupted as stopped:
             stopped.step = recovery.step  # the last that was kept
             raise
-        aside = calibrate_on(kept, learning, fitted, plan, between)
-        check_end(fitted.coder, aside[:_JUDGED_ROWS], recipe.n_steps)
+        aside = place_on(kept, learning, fitted, plan, between)
+        fitted.coder.calibrate(aside.x, plan.target_active, aside.weights)
+        tell_if_seen(fitted.coder, kept, learning)
+        check_end(fitted.coder, aside.x[:_JUDGED_ROWS], recipe.n_steps)
 
     with _same_size(rows):
         train_recovering(train_from, recipe, recovery, on_rollback)
     return fitted
 
 
-def calibrate_on(kept: Kept, learning: Rows, fitted: Fitted, plan: Plan, between: Callable[[str], None]) -> Tensor:
-    """Refit the atoms of a coder, where it has any, and place its cut for its plan's target, on rows that training
-    never saw; these rows, (n, D), as it sees them. `between` is told what comes next, and may raise to stop there.
-    Rows may be seen through the coder's own standardiser: it is moved when all is done."""
+class Placed(NamedTuple):
+    """Rows that training never saw, as a coder sees them, and what each stands for: what its cut is placed on."""
+
+    x: Tensor  # (n, D)
+    weights: Tensor  # (n,)
+
+
+def place_on(kept: Kept, learning: Rows, fitted: Fitted, plan: Plan, between: Callable[[str], None]) -> Placed:
+    """Refit the atoms of a coder, where it has any; the rows to calibrate it on then. `between` is told what comes
+    next, and may raise to stop there. Rows may be seen through the coder's own standardiser: it is moved in the end."""
     coder, standardiser = fitted.coder, fitted.standardiser
     weights = balancing_weights(energies(kept.rows), energies(SubsetRows.spread(learning, _ENERGIES)))
     aside = kept.rows.take(torch.arange(len(kept.rows))).to(standardiser.mean.device)
@@ -174,12 +183,14 @@ def calibrate_on(kept: Kept, learning: Rows, fitted: Fitted, plan: Plan, between
     if kept.unseen:  # else nothing could say when to stop
         origin = refit_dictionary(coder, plan, learning, aside, between).origin
     between("calibrating")
-    aside = aside - origin
-    coder.calibrate(aside, plan.target_active, weights)
     standardiser.mean = standardiser.mean + standardiser.scale * origin  # in place it would move checkpoints as well
+    return Placed(aside - origin, weights)
+
+
+def tell_if_seen(coder: Coder, kept: Kept, learning: Rows) -> None:
+    """Warn where a count was placed on the rows that were learned from."""
     if not kept.unseen and coder.counts_by_rows:
-        warnings.warn(none_kept(learning), stacklevel=2)
-    return aside
+        notice(none_kept(learning))
 
 
 def check_size(plan: Plan, tensors: Mapping[str, Tensor]) -> None:

@@ -8,7 +8,7 @@ import torch
 
 from softspike.data import Rows, StandardisedRows, Standardiser, on_device
 from softspike.fitting.aside import split
-from softspike.fitting.rows import Fitted, calibrate_on, prepare
+from softspike.fitting.rows import Fitted, Placed, place_on, prepare, tell_if_seen
 from softspike.methods import Built, Plan
 from softspike.train import Diverged, FullPrecision, Observer, check_end, tell_stage, train_replicas
 
@@ -24,9 +24,12 @@ class Start(NamedTuple):
 
 
 class Outcome(NamedTuple):
+    """A coder that codes; its probabilities and intervals are left to `calibrate`, which one that is kept is worth."""
+
     fitted: Fitted
     error: float  # mean over held-out rows and features of (x − x̂)², by the deterministic code; infinite if diverged
     diverged: Diverged | None
+    calibrate: Callable[[], None] = lambda: None
 
 
 def fit_several(
@@ -37,7 +40,7 @@ def fit_several(
     device: torch.device,
     observers: Sequence[Observer] = (),
 ) -> list[Outcome]:
-    """Train and calibrate a coder from each start, as `fit_rows` would one of them, through `train_replicas`.
+    """Train a coder from each start, as `fit_rows` would one of them, through `train_replicas`.
 
     All learn from the same rows and are judged on the same held-out ones; each draws the numbers that it would alone,
     also where a GPU trains all in one batched pass. The starts share their number of components and their recipe.
@@ -50,27 +53,32 @@ def fit_several(
         device=device, observers=observers,
     )  # fmt: skip
     tell = partial(tell_stage, observers)
-    return [
-        _outcome(fitted, calibrate_on(kept, learning, fitted, start.plan, tell))
+    outcomes = [
+        _outcome(fitted, start.plan.target_active, place_on(kept, learning, fitted, start.plan, tell))
         if end is None
         else Outcome(fitted, float("inf"), end)
         for fitted, start, end in zip(made, starts, ends, strict=True)
     ]
+    tell_if_seen(made[0].coder, kept, learning)
+    return outcomes
 
 
-def _outcome(fitted: Fitted, x: torch.Tensor) -> Outcome:
+def _outcome(fitted: Fitted, target_active: float, aside: Placed) -> Outcome:
+    given = aside.x, target_active, aside.weights
+    fitted.coder.set_count(*given)
     try:
-        check_end(fitted.coder, x, fitted.recipe.n_steps)
+        check_end(fitted.coder, aside.x, fitted.recipe.n_steps)
     except Diverged as error:
         return Outcome(fitted, float("inf"), error)
-    return Outcome(fitted, _error(fitted, x), None)
+    return Outcome(fitted, _error(fitted, aside.x), None, partial(fitted.coder.calibrate, *given))
 
 
 def best_of(outcomes: Sequence[Outcome]) -> Fitted:
-    """That of the least error; what ended the first, where none came through."""
+    """That of the least error, calibrated; what ended the first, where none came through."""
     best = min(outcomes, key=lambda outcome: outcome.error)
     if best.diverged is not None:
         raise best.diverged
+    best.calibrate()
     return best.fitted
 
 

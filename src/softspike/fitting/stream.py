@@ -1,6 +1,5 @@
 """Learning from a stream, a batch at a time: mean and scale follow it, the cut is placed when codes are wanted."""
 
-import warnings
 from collections import deque
 from dataclasses import replace
 
@@ -9,6 +8,7 @@ from torch import Tensor
 
 from softspike.data import Rows, RunningMoments, Standardiser, TensorRows
 from softspike.fitting.rows import Fitted
+from softspike.notice import notice
 from softspike.train import train
 
 __all__ = ["Stream"]
@@ -37,10 +37,9 @@ class Stream:
         """One pass over the rows in their order, a step per `batch_size` of them."""
         for first in range(0, len(rows), batch_size):
             if self.step == self.fitted.recipe.n_steps:
-                warnings.warn(
+                notice(
                     f"all {self.step} steps of the learning-rate schedule are done, so further batches change little; "
-                    "give a larger max_steps for a longer stream",
-                    stacklevel=4,  # past partial_fit and its decorator
+                    "give a larger max_steps for a longer stream"
                 )
             batch = rows.take(torch.arange(first, min(first + batch_size, len(rows))))
             self._remember(batch)

@@ -1,7 +1,6 @@
 """Using a trained coder: standardise, run, a chunk at a time, in the precision of the data."""
 
 import copy
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -15,6 +14,7 @@ from softspike.data import ArrayRows, Rows, Standardiser
 from softspike.data.error import dtype_error
 from softspike.data.tensors import check_tensor
 from softspike.inference.growing import GrowingCSR
+from softspike.notice import notice
 from softspike.solver.threads import stream_on_all_cores
 
 __all__ = ["Inference", "as_array"]
@@ -68,7 +68,7 @@ class Inference:
     def activation_probability(self, rows: Rows) -> np.ndarray:
         """P(zᵢ ≠ 0 | x), (n, d)."""
         parts = list(self._map(rows, lambda coder, x: coder.activation_probability(x)))
-        _warn_of(sum(map(_without_number, parts)), len(rows), "probabilities", depth=4)
+        _warn_of(sum(map(_without_number, parts)), len(rows), "probabilities")
         return np.concatenate([part.cpu().numpy() for part in parts])
 
     def uses(self, rows: Rows) -> np.ndarray:
@@ -84,7 +84,7 @@ class Inference:
         double = codes.dtype == np.float64
         coder, standardiser = self._in_double() if double else (self.coder, self.standardiser)
         step = max(_BATCH_NUMBERS // max(coder.generator.n_features, coder.generator.n_components), 1)
-        parts = []
+        parts = [np.empty((0, coder.generator.n_features), np.float64 if double else np.float32)]
         for first in range(0, codes.shape[0], step):
             part = codes[first : first + step]
             z = torch.from_numpy(np.asarray(part.toarray() if sparse.issparse(part) else part))
@@ -123,13 +123,11 @@ def _without_number(z: Tensor) -> int:
     return int((~z.isfinite()).any(-1).sum())
 
 
-def _warn_of(without: int, total: int, what: str = "code", depth: int = 5) -> None:
-    """In the name of who called the estimator, whose `transform` scikit-learn wraps once more."""
+def _warn_of(without: int, total: int, what: str = "code") -> None:
     if without:
-        warnings.warn(
+        notice(
             f"{without} of {total} rows have no {what} (NaN): their values are so far beyond those that were learned "
-            "from that their squares overflow; give such rows as float64, or scale them",
-            stacklevel=depth,
+            "from that their squares overflow; give such rows as float64, or scale them"
         )
 
 

@@ -63,13 +63,8 @@ class FistaCoder(Coder):
         return (self.code(x) != 0).to(x.dtype)
 
     @torch.no_grad()
-    def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None, pull: float = 1.0) -> None:
-        """Set λ, by bisection on its logarithm, so that codes of x have `mean_active` non-zeros on average.
-
-        With a pull below 1 nothing is done: the controller in `loss` already follows the stream.
-        """
-        if pull < 1:
-            return
+    def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None) -> None:
+        """Set λ, by bisection on its logarithm, so that codes of x have `mean_active` non-zeros on average."""
         share = torch.full_like(x[:, 0], 1 / len(x)) if weights is None else weights.to(x.dtype)
         largest = (x @ self.generator.atoms).abs().max().clamp_min(1e-30)
         low, high, z = largest * 1e-6, largest, None

@@ -77,9 +77,8 @@ def proximal(
             largest = torch.maximum(largest, -point.slope.amin(-1, keepdim=True))
         gap = gap_of_slope(signals.energy, signals.correlation, point.codes, point.slope, largest)
         answer.store(signals, point.codes, gap, done)
-        going = (~(gap <= signals.floor))[:, 0].nonzero()[
-            :, 0
-        ]  # what is not a number goes on, and is noticed at the end
+        # What is not a number goes on, and is noticed at the end.
+        going = (~(gap <= signals.floor))[:, 0].nonzero()[:, 0]
         if not len(going) or done + _CHECK_EVERY > max_steps:
             return
         if len(going) < len(gap):

@@ -1,6 +1,5 @@
 """A training step as one launch: on a GPU the host no longer sets the pace."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -9,6 +8,7 @@ from torch import Generator, Tensor
 from torch.optim import Optimizer
 
 from softspike.coder import Loss, Trainable
+from softspike.notice import notice
 from softspike.posterior import each_of
 from softspike.schedule import Time
 from softspike.train.order import step_seed
@@ -118,6 +118,6 @@ class CapturedStep:
             self.random = self.step.random()
             self._seed()
             reason = str(error).splitlines()[0]
-            warnings.warn(f"training steps are launched kernel by kernel, several times slower: {reason}", stacklevel=2)
+            notice(f"training steps are launched kernel by kernel, several times slower: {reason}")
         else:
             self.graph = graph

@@ -1,6 +1,5 @@
 """Training that stops making sense goes back to the last good state and on with smaller steps, at most three times."""
 
-import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -8,6 +7,7 @@ import torch
 from torch import Tensor
 
 from softspike.coder import Coder
+from softspike.notice import Notice, notice
 from softspike.train.diverged import Diverged
 from softspike.train.loop import Progress
 from softspike.train.recipe import Recipe
@@ -22,7 +22,7 @@ TRIES, FACTOR = 3, 0.25
 _ABSURD, _IN_A_ROW = 10.0, 8
 
 
-class Recovered(UserWarning):
+class Recovered(Notice):
     """Training diverged, and goes on from before that with a lower learning rate."""
 
 
@@ -97,7 +97,7 @@ def train_recovering(
         except Diverged as error:
             rollback = recovery.go_back(error)
             told(rollback)
-            warnings.warn(_sentence(rollback), Recovered, stacklevel=2)
+            notice(_sentence(rollback), Recovered)
 
 
 @torch.no_grad()

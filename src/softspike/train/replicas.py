@@ -1,6 +1,5 @@
 """Many coders through one recipe."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -8,6 +7,7 @@ import torch
 
 from softspike.coder import Coder
 from softspike.data import Rows
+from softspike.notice import notice
 from softspike.train.batched import train_batched
 from softspike.train.diverged import Diverged
 from softspike.train.loop import Observer, train
@@ -91,7 +91,7 @@ def train_replicas(
             if len(coders) == 1
             else f"these {len(coders)} coders train one after the other"
         )
-        warnings.warn(f"{'; '.join(reasons)}: {what}", stacklevel=2)
+        notice(f"{'; '.join(reasons)}: {what}")
     return train_in_turn(coders, rows, recipe, seeds=seeds, device=device, observers=observers)
 
 
