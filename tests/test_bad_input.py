@@ -194,7 +194,7 @@ def test_a_run_that_another_process_is_training(bench):
 
 @without_gpu
 @pytest.mark.parametrize(
-    "words", ["train good.npy -o new", "encode trained good.npy -o new", "evaluate trained good.npy", "demo -o new"]
+    "words", ["train good.npy -o new", "encode trained good.npy -o new.npz", "evaluate trained good.npy", "demo -o new"]
 )
 def test_a_gpu_that_is_not_there(bench, words):
     before = untouched(bench)

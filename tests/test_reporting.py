@@ -101,7 +101,7 @@ def test_a_diverged_run_says_so(bench):
 
 
 def test_runs_side_by_side(bench):
-    page = reported(bench, "grey", "again", "bars", "diverged", "--port", 0, "-o", "several.html")
+    page = reported(bench, "grey", "again", "bars", "diverged", "-o", "several.html")
     data = data_of(page)
     assert [run["name"] for run in data["runs"]] == ["grey", "again", "bars", "diverged"]
     (pair,) = data["pairs"]  # bars have another width

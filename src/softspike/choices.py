@@ -13,18 +13,31 @@ from softspike.layers import ImageShape
 from softspike.methods import ConvNetworks, Networks
 from softspike.train import BFloat16, Float16, FullPrecision, Precision
 
-__all__ = ["GENERATORS", "PRECISIONS", "check_shares", "image_shape_of", "networks_named", "precision_named"]
+__all__ = [
+    "GENERATORS",
+    "PRECISIONS",
+    "check_generator",
+    "check_shares",
+    "image_shape_of",
+    "networks_named",
+    "precision_named",
+]
 
 GENERATORS = ("dictionary", "conv")
 PRECISIONS = ("auto", "float32", "bfloat16", "float16")
+
+
+def check_generator(name: str | Networks) -> None:
+    """Raise ValueError for what is no generator."""
+    if not isinstance(name, Networks) and name not in GENERATORS:
+        raise ValueError(f"generator is {name!r}, expected one of {', '.join(GENERATORS)}, or a Networks object")
 
 
 def networks_named(name: str | Networks, image_shape: Sequence[int] | None, mirrored: bool) -> Networks | None:
     """The networks of that name, None for a method's own dictionary; an object is returned as it is."""
     if isinstance(name, Networks):
         return name
-    if name not in GENERATORS:
-        raise ValueError(f"generator is {name!r}, expected one of {', '.join(GENERATORS)}, or a Networks object")
+    check_generator(name)
     if name == "dictionary":
         return None
     assert image_shape is not None

@@ -93,7 +93,9 @@ def main(
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", help="The run folder to write.")] = Path("run/demo"),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The run folder to write; where one holds a run, OUT-2, OUT-3 …")
+    ] = Path("run/demo"),
     steps: Steps = None,
     seed: Seed = None,
     device: Device = "auto",
@@ -142,7 +144,10 @@ def train(
     }  # fmt: skip
     given = {name: value for name, value in options.items() if value is not None}
     with plain_errors():
+        from softspike.command.checking import refuse_both
+
         parameters = {**config_file(config), **given}
+        refuse_both(given)
     # What a run folder does not know; all else is in its config.json.
     every = None if checkpoint_every == _EVERY else checkpoint_every
     kept = {"--key": key, "--device": parameters.get("device"), "--checkpoint-every": every}
@@ -150,7 +155,7 @@ def train(
     with plain_errors(out, again("train", data, "-o", out, options=[*kept.items(), *logs])):
         from softspike.command.jobs import train_job
 
-        train_job(data, out, parameters, key, resume, checkpoint_every, log or [])
+        train_job(data, out, parameters, key, resume, checkpoint_every, log or [], set(given))
 
 
 @app.command()
@@ -192,7 +197,7 @@ def report(
         ),
     ] = None,
     serve: Annotated[bool, typer.Option("--serve", help="Serve the page on this machine's loopback address.")] = False,
-    port: Annotated[int, typer.Option(help="The port for --serve; 0 takes a free one.")] = 0,
+    port: Annotated[int | None, _unset("The port for --serve (default: a free one).")] = None,
     device: Device = "auto",
 ) -> None:
     """Write a page of what was learned: figures, dictionary, inputs, curves."""
@@ -263,12 +268,18 @@ def bench(
 
 
 @data_app.command()
-def olshausen(path: Annotated[Path, typer.Argument(help="IMAGES.mat or an npy of the ten whitened images.")]) -> None:
-    """Say where the whitened Olshausen–Field images come from, and verify a file of them."""
+def olshausen(
+    path: Annotated[
+        Path | None, typer.Argument(help="IMAGES.mat or an npy of the ten whitened images.", show_default=False)
+    ] = None,
+) -> None:
+    """Say where the whitened Olshausen–Field images come from, and verify a file of them, if one is given."""
     with plain_errors():
         from softspike.data.olshausen import EXPLANATION, load_olshausen
 
         print(EXPLANATION)
+        if path is None:
+            return
         images = load_olshausen(path)
         print(f"{path}: verified, {len(images)} images of {images.shape[1]}×{images.shape[2]}.")
 

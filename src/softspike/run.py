@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from torch import Tensor
@@ -73,6 +74,14 @@ class RunFolder:
             raise RunError(f"{self.path} already holds a run; continue it with --resume or choose another folder")
         if self.path.exists() and not self.path.is_dir():
             raise RunError(f"{self.path} is a file, expected a folder for the run; choose another name")
+
+    def refuse_if_trained(self) -> None:
+        """Raise where a run of `softspike train` is, or is going on: its log and checkpoints are of that model."""
+        if self.in_use() or self.checkpoints() or (self.path / "metrics.jsonl").exists():
+            raise RunError(
+                f"{self.path} holds a run of softspike train, whose log and checkpoints would be those of another "
+                "model; choose another folder"
+            )
 
     def create(self, config: Mapping[str, Any]) -> "RunFolder":
         """Start a new run here and claim the folder; refuses a folder that already holds a run."""
@@ -188,6 +197,9 @@ class RunFolder:
         write_tensors(self.path / "model.safetensors", tensors, {})
 
     def load_model(self) -> dict[str, Tensor]:
+        if not (self.path / "model.safetensors").exists() and self.checkpoints():
+            again = f"softspike train DATA -o {quote(str(self.path))} --resume"
+            raise RunError(f"{self.path} holds a run that was stopped before its end; go on with: {again}")
         return read_tensors(self.path / "model.safetensors")[0]
 
     def save_checkpoint(self, step: int, tensors: Mapping[str, Tensor]) -> None:

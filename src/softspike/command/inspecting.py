@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from softspike.command.checking import check_kind
 from softspike.data import DataError, Labels, Rows, StandardisedRows, has_labels, read_labels, read_rows
 from softspike.estimator import SparseCoder
 from softspike.looking import Look, look, traversals
@@ -37,8 +38,7 @@ def inspect_job(
     with decoding_shown() as watch:
         rows = read_rows(data, key, watch)
     for path, coder in zip((run, *beside), coders, strict=True):
-        if coder.n_features_in_ != rows.n_features:
-            raise ValueError(f"{data} has {rows.n_features} features, {path} was trained on {coder.n_features_in_}")
+        check_kind(rows, data, coder.n_features_in_, path)
     labels = _labels(data, key)
     coder, out = coders[0], out or run / "inspect"
     model, standard, where = _parts(coder, rows)

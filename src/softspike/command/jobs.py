@@ -2,8 +2,7 @@
 
 import difflib
 import io
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -11,11 +10,12 @@ from typing import Any
 import torch
 from scipy import sparse
 
+from softspike.command.checking import about, check_kind, check_target, tell_idle, usual_method
 from softspike.command.finishing import figures_of, finish, sampled_of
 from softspike.command.launch import restarted, team_of
 from softspike.command.reporting import record_of, write_page
 from softspike.command.source import DEMO, Source, demo_rows, fingerprint, some
-from softspike.data import DataError, Rows, Standardiser, check_rows, read_rows
+from softspike.data import Rows, Standardiser, read_rows
 from softspike.data.celeba import is_celeba
 from softspike.estimator import SparseCoder
 from softspike.fitting import Checkpoint
@@ -29,7 +29,6 @@ from softspike.train import Alone, Diverged, Rollback, Team, stop_on_interrupt
 
 __all__ = ["coder_from", "demo_job", "encode_job", "evaluate_job", "train_job"]
 
-_DEEP_METHOD = "centred-gaussian"
 _DEEP_ROWS = 4000  # of which each is drawn and decoded J times
 
 
@@ -69,10 +68,12 @@ def train_job(
     resume: bool,
     checkpoint_every: int,
     logs: Sequence[str] = (),
+    said: Collection[str] = (),
 ) -> None:
-    """Train on a file, or go on with a run that stopped. Nothing is written before everything given is checked."""
+    """Train on a file, or go on with a run that stopped. Nothing is written before everything given is checked.
+    `said` names those parameters that stand on the command line."""
     with team_of(parameters.get("device", "auto")) as (team, device):
-        _train_with(team, data, out, {**parameters, "device": device}, key, resume, checkpoint_every, logs)
+        _train_with(team, data, out, {**parameters, "device": device}, key, resume, checkpoint_every, logs, said)
 
 
 def _train_with(
@@ -84,6 +85,7 @@ def _train_with(
     resume: bool,
     checkpoint_every: int,
     logs: Sequence[str],
+    said: Collection[str],
 ) -> None:
     """Every process of the team trains; the leader alone reads and writes the run folder, and prints."""
     run = RunFolder(out)
@@ -108,11 +110,12 @@ def _train_with(
             "out, or use SparseCoder(n_init=…).fit in Python"
         )
     rows = team.leader_first(lambda: _read(data, key))
-    with _about(data):
+    with about(data):
         standardiser = coder.check(rows)
     source = {"name": str(data), "key": key, "image_shape": rows.image_shape, "fingerprint": fingerprint(rows)}
     if resume and (stored.get("data") or {}).get("fingerprint") != source["fingerprint"]:
         raise ValueError(f"{data} is not the data that {out} was trained on; --resume needs the same rows")
+    tell_idle(said, coder.method)
     team.handed_out(lambda: _claim(run, None if resume else {**coder.config(), "data": source}))
     _train(coder, rows, standardiser, run, checkpoint_every, resume, logs, team)
     if team.leads:
@@ -123,8 +126,7 @@ def _train_with(
 
 def encode_job(run: Path, data: Path, out: Path, key: str | None, device: str) -> None:
     """Codes of a file as CSR."""
-    if out.is_dir():
-        raise ValueError(f"{out} is a folder, expected a file for the codes; add a name, as in {out}/codes.npz")
+    check_target(out, ".npz", "the codes", data)
     coder, rows = _loaded(run, data, key, device)
     codes = coder.inference_.codes(rows)
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -169,24 +171,18 @@ def _continued(parameters: dict[str, Any], stored: dict[str, Any]) -> dict[str, 
 def _with_defaults(parameters: dict[str, Any], data: Path) -> dict[str, Any]:
     """For convolutional networks, what nobody has said: a method that needs no dictionary, and the paper's mirroring.
 
-    The default method of the library unrolls a dictionary. Faces are as likely turned left as right; letters are not.
+    Faces are as likely turned left as right; letters are not.
     """
     if parameters.get("generator") != "conv":
         return parameters
-    return {"method": _DEEP_METHOD, "mirrored": is_celeba(data), **parameters}
+    return {"method": usual_method("conv"), "mirrored": is_celeba(data), **parameters}
 
 
 def _loaded(run: Path, data: Path, key: str | None, device: str) -> tuple[SparseCoder, Rows]:
     """A trained coder and rows that it can code."""
     coder = SparseCoder.load(run, device=device)
     rows = _read(data, key)
-    if rows.n_features != coder.n_features_in_:
-        raise ValueError(
-            f"{data} has {rows.n_features} features, {run} was trained on {coder.n_features_in_}; "
-            "give data of the kind the run was trained on"
-        )
-    with _about(data):
-        check_rows(rows, min_samples=1, constant="keep")
+    check_kind(rows, data, coder.n_features_in_, run)
     return coder, rows
 
 
@@ -246,15 +242,6 @@ def _claim(run: RunFolder, config: dict[str, Any] | None) -> None:
 def _read(data: Path, key: str | None) -> Any:
     with decoding_shown() as watch:
         return read_rows(data, key, watch)
-
-
-@contextmanager
-def _about(data: Path) -> Iterator[None]:
-    """Says of which file it is, where rows cannot be used."""
-    try:
-        yield
-    except DataError as error:
-        raise DataError(f"{data}: {error}") from error
 
 
 def _npz(codes: sparse.csr_matrix) -> bytes:

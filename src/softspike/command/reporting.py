@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from scipy import sparse
 
+from softspike.command.checking import check_kind, check_target
 from softspike.command.source import Missing, Source, find_again, fingerprint, some
-from softspike.data import check_rows, read_rows
+from softspike.data import read_rows
 from softspike.estimator import SparseCoder
 from softspike.generator import LinearGenerator
 from softspike.report.embed import Dictionary, most_values
@@ -21,22 +22,31 @@ from softspike.report.pixels import drawn_as
 from softspike.report.progress import KeepingSaid, stages_shown
 from softspike.report.record import Measured, Record
 from softspike.report.serve import PageServer
-from softspike.run import RunError, RunFolder, write_atomically
+from softspike.run import RunFolder, write_atomically
 from softspike.visible import visible
 
 __all__ = ["record_of", "report_job", "write_page"]
 
 
 def report_job(
-    runs: Sequence[Path], data: Path | None, key: str | None, out: Path | None, serve: bool, port: int, device: str
+    runs: Sequence[Path],
+    data: Path | None,
+    key: str | None,
+    out: Path | None,
+    serve: bool,
+    port: int | None,
+    device: str,
 ) -> None:
     """One page of all runs, measured on `data` or on what each was trained on, written and perhaps served."""
     folders = [RunFolder(path) for path in runs]
     configs = [folder.coder_config() for folder in folders]
     target = out or (runs[0] / "report.html" if len(runs) == 1 else Path("report.html"))
-    if target.is_dir():
-        raise ValueError(f"{target} is a folder, expected a file for the page; add a name, as in {target}/report.html")
-    server = PageServer(b"", port) if serve else None  # a port that is taken is said before the work, not after
+    check_target(target, ".html", "the page", data)
+    if data is None and key is not None:
+        raise ValueError(f"--key {key} was given without --data, whose part it names; give both or neither")
+    if port is not None and not serve:
+        raise ValueError(f"--port {port} was given without --serve; give both or neither")
+    server = PageServer(b"", port or 0) if serve else None  # a port that is taken is said before the work, not after
     with stages_shown(len(folders) * (len(STAGES) + 1)) as told:
         records = []
         for folder, config in zip(folders, configs, strict=True):
@@ -125,12 +135,7 @@ def _image_shape(config: dict[str, Any], source: Source | None) -> tuple[int, ..
 
 def _given(data: Path, key: str | None, run: RunFolder, config: dict[str, Any]) -> Source:
     rows = read_rows(data, key, KeepingSaid())
-    if rows.n_features != config.get("n_features"):
-        raise RunError(
-            f"{data} has {rows.n_features} features, {run.path} was trained on {config.get('n_features')}; "
-            "give data of the kind the run was trained on"
-        )
-    check_rows(rows, min_samples=1, constant="keep")
+    check_kind(rows, data, int(config["n_features"]), run.path)
     known = (config.get("data") or {}).get("fingerprint") == fingerprint(rows)
     return Source(some(rows), f"{'training rows' if known else 'rows'} of {data}", known)
 

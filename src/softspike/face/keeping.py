@@ -26,9 +26,10 @@ class Kept(Trained):
     """Saved as two files, and back."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write config.json and model.safetensors into a folder."""
+        """Write config.json and model.safetensors into a folder, over those of an earlier `save`."""
         check_is_fitted(self, "coder_")
         run, config = RunFolder(path), self.config()
+        run.refuse_if_trained()
         run.path.mkdir(parents=True, exist_ok=True)
         (run.path / "summary.json").unlink(missing_ok=True)  # figures of the model that was here before
         run.write_json("config.json", config)

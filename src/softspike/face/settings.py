@@ -5,7 +5,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from softspike.choices import image_shape_of, networks_named, precision_named
+from softspike.choices import check_generator, image_shape_of, networks_named, precision_named
 from softspike.coder import Coder
 from softspike.face.parameters import check_parameters
 from softspike.fitting import pick_device
@@ -80,6 +80,7 @@ class Settings(BaseEstimator):
             raise ValueError(
                 f"n_init is {self.n_init}, expected 1 for a composed model: it has the weights it starts from"
             )
+        check_generator(self.generator)
         self._builder()
         self._image_shape = (
             image_shape_of(n_features, self.image_shape, stored_shape) if self.generator == "conv" else None

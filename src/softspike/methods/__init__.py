@@ -2,12 +2,23 @@
 
 from softspike.methods.networks import ConvNetworks, LinearNetworks
 from softspike.methods.plan import Built, Networks, Plan, adam_recipe
-from softspike.methods.registry import DEEP_METHODS, METHODS, POSITIVE_METHODS, build, composed, method_named
+from softspike.methods.registry import (
+    DEEP_METHODS,
+    DENSE_METHODS,
+    METHODS,
+    POSITIVE_METHODS,
+    SAMPLING_METHODS,
+    build,
+    composed,
+    method_named,
+)
 
 __all__ = [
     "DEEP_METHODS",
+    "DENSE_METHODS",
     "METHODS",
     "POSITIVE_METHODS",
+    "SAMPLING_METHODS",
     "Built",
     "ConvNetworks",
     "LinearNetworks",

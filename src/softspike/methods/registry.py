@@ -14,10 +14,18 @@ from softspike.methods.paper import gaussian, laplacian, plain, spike_and_slab, 
 from softspike.methods.plan import Built, Plan, adam_recipe
 from softspike.threshold import CentredSoft, ShiftedSoft
 
-__all__ = ["DEEP_METHODS", "METHODS", "POSITIVE_METHODS", "build", "composed", "method_named"]
+__all__ = [
+    "DEEP_METHODS",
+    "DENSE_METHODS",
+    "METHODS",
+    "POSITIVE_METHODS",
+    "SAMPLING_METHODS",
+    "build",
+    "composed",
+    "method_named",
+]
 
-METHODS: dict[str, Callable[[Plan], Built]] = {
-    "hard-gaussian": hard_gaussian,
+_SAMPLING: dict[str, Callable[[Plan], Built]] = {
     "gaussian": plain(gaussian),
     "laplacian": plain(laplacian),
     "spike-and-slab": plain(spike_and_slab),
@@ -27,14 +35,19 @@ METHODS: dict[str, Callable[[Plan], Built]] = {
     "thresholded-laplacian-gamma": thresholded(laplacian, ShiftedSoft, gamma=True),
     "centred-gaussian": thresholded(gaussian, CentredSoft),
     "centred-laplacian": thresholded(laplacian, CentredSoft),
+}
+METHODS: dict[str, Callable[[Plan], Built]] = {
+    "hard-gaussian": hard_gaussian,
+    **_SAMPLING,
     "fista": fista,
     "topk": autoencoder(TopKAutoencoder),
     "batchtopk": autoencoder(BatchTopKAutoencoder),
     "jumprelu": autoencoder(JumpReLUAutoencoder),
 }
+SAMPLING_METHODS = frozenset(_SAMPLING)
+DEEP_METHODS = SAMPLING_METHODS  # they take any generator; the others unroll, pursue or start from a dictionary
+DENSE_METHODS = frozenset({"gaussian", "laplacian"})  # codes without zeros
 POSITIVE_METHODS = frozenset({"hard-gaussian", "fista", "topk", "batchtopk", "jumprelu"})
-# Those that only sample take any generator; the others unroll, pursue or start from a dictionary.
-DEEP_METHODS = frozenset(METHODS) - {"hard-gaussian", "fista", "topk", "batchtopk", "jumprelu"}
 
 
 def method_named(name: str, positive: bool = False, deep: bool = False) -> Callable[[Plan], Built]:

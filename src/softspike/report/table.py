@@ -51,7 +51,9 @@ def summary_lines(summary: Summary, target: float | None, rivals: Baselines | No
         if rivals.omp is not None:
             own = "" if rivals.own is None else f", where this coder has {rivals.own:.3f}"
             lines.append(("baseline: OMP, same dictionary", f"{rivals.omp:.3f}", note + own))
-        lines.append(("baseline: principal components", f"{rivals.pca:.3f}", note))
+        lines.append(
+            ("baseline: principal components", f"{rivals.pca:.3f}", f"{note}, and of these samples themselves")
+        )
     return lines
 
 

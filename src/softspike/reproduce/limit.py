@@ -1,4 +1,4 @@
-"""Stopping in good time on a machine that is lent by the minute."""
+"""Stopping in good time where a limit of time was set."""
 
 import time
 
