@@ -50,7 +50,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
     n_samples : posterior samples per input and step, for the methods that sample.
     beta : weight of the divergence against the mean squared error, for the methods that sample; None is 0.01.
     max_steps, batch_size, learning_rate : the training schedule; a rate of None is the method's own.
-    positive : codes ≥ 0, of data that is scaled but not centred: sums of parts start from 0, not from the mean.
+    positive : codes ≥ 0. Sums of parts start from 0, so data is scaled but not centred, and should have no offset of
+        its own; autoencoders keep the mean as the bias of their decoder all the same.
     encoder_steps : depth of the unrolled encoder; more steps cost training time.
     correction_rounds : rounds in which the support that the encoder finds is corrected, 0 for none; more code better,
         and take longer.
@@ -70,7 +71,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
     components_ : (n_components, n_features) atoms in rows, in the units of the data. A deep generator has none: see
         `softspike.metric.estimated_dictionary` for its linear picture.
     mean_ : (n_features,) what is subtracted before coding: the mean, moved to where codes start by the last fit of the
-        dictionary; 0 if `positive`.
+        dictionary; 0 if `positive`, but for autoencoders.
     coder_ : the trained `torch.nn.Module`.
     init_errors_ : (n_init,) mean squared error of each start on held-out rows, in units of the data's variance;
         only where there are several.
@@ -161,7 +162,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
             check_shares(rows)
             return Standardiser.identity(rows.n_features)
         check_rows(rows, min_samples=2, constant=self.constant_features, moments=moments)
-        return Standardiser.from_moments(moments, centred=not self.positive)
+        return Standardiser.from_moments(moments, centred=self._centred)
 
     @ordinary_torch()
     def partial_fit(self, X: Any, y: Any = None) -> "SparseCoder":
@@ -185,7 +186,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
             self.n_steps_ = self.n_samples_seen_ = 0
         if self._stream is None:
             self._stream = Stream(
-                self._fitted, self.target_active_, seed, self.n_steps_, self.n_samples_seen_, centred=not self.positive
+                self._fitted, self.target_active_, seed, self.n_steps_, self.n_samples_seen_, centred=self._centred
             )
         self._stream.learn(rows, self.batch_size)
         self.n_steps_, self.n_samples_seen_ = self._stream.step, self._stream.n_seen

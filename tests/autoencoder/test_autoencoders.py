@@ -208,3 +208,18 @@ def test_resumed_equals_uninterrupted(name: str, data: np.ndarray) -> None:
     rest = estimator(name, max_steps=40).fit_rows(ArrayRows(data), resume=Checkpoint(20, saved[20]))
     assert np.array_equal(whole.components_, rest.components_)
     assert (whole.transform(data) != rest.transform(data)).nnz == 0
+
+
+@every_name
+@both_signs
+def test_an_offset_of_the_data_is_no_part_of_the_codes(name: str, positive: bool) -> None:
+    """The decoder's bias is the mean: data moved by 5 in every column has the same codes, to what float32 leaves."""
+    x = np.random.default_rng(0).standard_normal((300, 8)).astype(np.float32)
+    here, there = (
+        SparseCoder(12, n_active=3, method=name, positive=positive, max_steps=30, random_state=0).fit(data)
+        for data in (x, x + 5)
+    )
+    one, other = here.transform(x), there.transform(x + 5)
+    assert abs(one - other).max() < 1e-3
+    np.testing.assert_allclose(there.inverse_transform(other), here.inverse_transform(one) + 5, atol=1e-3)
+    assert there.score(x + 5) > 0.3

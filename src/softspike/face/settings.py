@@ -9,7 +9,7 @@ from softspike.choices import check_generator, image_shape_of, networks_named, p
 from softspike.coder import Coder
 from softspike.face.parameters import check_parameters
 from softspike.fitting import pick_device
-from softspike.methods import Built, Networks, Plan, composed, method_named
+from softspike.methods import AUTOENCODERS, Built, Networks, Plan, composed, method_named
 
 __all__ = ["Settings"]
 
@@ -119,6 +119,11 @@ class Settings(BaseEstimator):
         if isinstance(self.method, Coder):
             return self.method.generator.gives_shares
         return self.generator.gives_shares if isinstance(self.generator, Networks) else self.generator == "conv"
+
+    @property
+    def _centred(self) -> bool:
+        """Whether codes are of rows less their mean."""
+        return not self.positive or self.method in AUTOENCODERS
 
     def _target_count(self, n_components: int) -> float:
         return float(self.n_active) if self.n_active is not None else self.sparsity * n_components

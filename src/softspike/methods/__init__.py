@@ -3,6 +3,7 @@
 from softspike.methods.networks import ConvNetworks, LinearNetworks
 from softspike.methods.plan import Built, Networks, Plan, adam_recipe
 from softspike.methods.registry import (
+    AUTOENCODERS,
     DEEP_METHODS,
     DENSE_METHODS,
     METHODS,
@@ -14,6 +15,7 @@ from softspike.methods.registry import (
 )
 
 __all__ = [
+    "AUTOENCODERS",
     "DEEP_METHODS",
     "DENSE_METHODS",
     "METHODS",

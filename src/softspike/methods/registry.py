@@ -15,6 +15,7 @@ from softspike.methods.plan import Built, Plan, adam_recipe
 from softspike.threshold import CentredSoft, ShiftedSoft
 
 __all__ = [
+    "AUTOENCODERS",
     "DEEP_METHODS",
     "DENSE_METHODS",
     "METHODS",
@@ -36,18 +37,22 @@ _SAMPLING: dict[str, Callable[[Plan], Built]] = {
     "centred-gaussian": thresholded(gaussian, CentredSoft),
     "centred-laplacian": thresholded(laplacian, CentredSoft),
 }
-METHODS: dict[str, Callable[[Plan], Built]] = {
-    "hard-gaussian": hard_gaussian,
-    **_SAMPLING,
-    "fista": fista,
+_AUTOENCODERS: dict[str, Callable[[Plan], Built]] = {
     "topk": autoencoder(TopKAutoencoder),
     "batchtopk": autoencoder(BatchTopKAutoencoder),
     "jumprelu": autoencoder(JumpReLUAutoencoder),
 }
+METHODS: dict[str, Callable[[Plan], Built]] = {
+    "hard-gaussian": hard_gaussian,
+    **_SAMPLING,
+    "fista": fista,
+    **_AUTOENCODERS,
+}
+AUTOENCODERS = frozenset(_AUTOENCODERS)
 SAMPLING_METHODS = frozenset(_SAMPLING)
 DEEP_METHODS = SAMPLING_METHODS  # they take any generator; the others unroll, pursue or start from a dictionary
 DENSE_METHODS = frozenset({"gaussian", "laplacian"})  # codes without zeros
-POSITIVE_METHODS = frozenset({"hard-gaussian", "fista", "topk", "batchtopk", "jumprelu"})
+POSITIVE_METHODS = AUTOENCODERS | {"hard-gaussian", "fista"}
 
 
 def method_named(name: str, positive: bool = False, deep: bool = False) -> Callable[[Plan], Built]:
