@@ -26,9 +26,10 @@ class Activation(NamedTuple):
 class Autoencoder(Coder):
     """x̂ = A·act(W(x − b) + c) + b with unit-norm atoms A; W starts as Aᵀ and is free afterwards.
 
-    b is the mean of the data, which whoever standardises them takes out, for non-negative codes as well. `act` chooses by the size of u = Wx + c:
-    |u|, or u itself for non-negative codes. The loss is mean (x − x̂)² plus AuxK for the dead: components silent for
-    `patience` steps must explain what is left of x, ‖e − A·topK(u_dead)‖²/‖e‖²/32 with e = x − x̂ held fixed.
+    b is the mean of the data, which whoever standardises them takes out, for non-negative codes as well. `act` chooses
+    by the size of u = Wx + c: |u|, or u itself for non-negative codes. The loss is mean (x − x̂)² plus AuxK for the
+    dead: components silent for `patience` steps must explain what is left of x, ‖e − A·topK(u_dead)‖²/‖e‖²/32 with
+    e = x − x̂ held fixed.
     """
 
     generator: LinearGenerator
