@@ -346,7 +346,7 @@ MUTANTS = [
     Mutant(
         "what a run ends with is not judged",
         "fitting/rows.py",
-        "        check_end(fitted.coder, aside[:_JUDGED_ROWS], recipe.n_steps)\n",
+        "        check_end(fitted.coder, aside.x[:_JUDGED_ROWS], recipe.n_steps)\n",
         "",
         "train/test_diverged.py",
     ),

@@ -97,7 +97,7 @@ READ = [
     ("x-idx3-ubyte", "train x-idx3-ubyte -o new"), ("x.gz", "train x.gz -o new"),
     ("c.json", "train data.npy -o new --config c.json"), ("run/config.json", "show run"),
     ("run/metrics.jsonl", "show run"), ("run/summary.json", "show run"),
-    ("run/model.safetensors", "encode run data.npy -o x"),
+    ("run/model.safetensors", "encode run data.npy -o codes.npz"),
     ("run/checkpoints/step-000000004.safetensors", "train data.npy -o run --resume"),
 ]  # fmt: skip
 
