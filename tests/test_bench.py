@@ -8,9 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from command import softspike
 
 from softspike.bench.entry import Entry, Quality
+from softspike.bench.ours import encoders
+from softspike.bench.problem import make_problem
 from softspike.bench.table import Row, verdicts
 from softspike.bench.timing import signals_within
 
@@ -46,6 +49,14 @@ def test_quick_bench(tmp_path: Path) -> None:
             assert quality["explained"] > least
             assert 4 < quality["active"] < 13
     assert "| z = 0 |" in result.out
+
+
+def test_encoders_are_where_their_peers_are(monkeypatch):
+    """On a CPU, also where there is a GPU: trained, coding, and drawing."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    problem = make_problem(n_components=16, n_signals=20, n_active=3, n_learning=300)
+    for entry in encoders(problem, n_steps=2, n_draws=2):
+        assert entry.code(20).shape == (20, 16)
 
 
 ABSENT = """

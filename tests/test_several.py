@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 import torch
 from small import quick, same_bits, small_data
+from torch.optim import SGD, Adam
 
 from softspike import SparseCoder, sweep
 from softspike.data import StandardisedRows
 from softspike.fitting import several
 from softspike.fitting.aside import split
-from softspike.train import Diverged, replicas, train_batched
+from softspike.methods import Built
+from softspike.methods.ours import hard_gaussian
+from softspike.train import Diverged, Recipe, replicas, train_batched
 
 X = small_data()
 
@@ -38,7 +41,9 @@ def test_each_start_is_as_if_alone(method, monkeypatch):
 )
 def test_each_start_of_one_batched_pass_is_as_if_alone(method, monkeypatch, recwarn):
     """The pass that a GPU takes, here on a CPU, without a warning: parameters to 5e-3 of their norm."""
-    monkeypatch.setattr("softspike.train.replicas._engines", lambda device, n_coders: [train_batched])
+    ways = replicas._engines("cuda", 2)[1:]
+    assert ways[0].engine is train_batched
+    monkeypatch.setattr(replicas, "_engines", lambda device, n_coders: ways)
     kept = {}
     monkeypatch.setattr("softspike.estimator.best_of", lambda outcomes: kept.setdefault("all", outcomes)[1].fitted)
     quick(method=method, n_init=2, random_state=5).fit(X)
@@ -136,6 +141,31 @@ def test_a_sweep_trains_in_company(monkeypatch):
     assert seen == [3, 2, 3]
 
 
+def _rate_by_count(plan):
+    """The default model, at a rate that depends on a setting in which coders of one sweep may differ."""
+    coder, recipe = hard_gaussian(plan)
+    return Built(coder, recipe.slowed(plan.target_active / 4))
+
+
+@pytest.mark.usefixtures("no_simulation", "one_refit")
+def test_a_sweep_trains_each_by_its_own_recipe(monkeypatch):
+    """Those of one recipe together, as each would alone; from any iterable."""
+    companies, own = [], several.train_replicas
+
+    def counted(coders, *given, **named):
+        companies.append(len(coders))
+        return own(coders, *given, **named)
+
+    settings = [{"n_active": 2}, {"n_active": 4}, {"n_active": 2, "random_state": 5}]
+    with monkeypatch.context() as patched:
+        patched.setattr(several, "train_replicas", counted)
+        swept = sweep((quick(method=_rate_by_count, **setting) for setting in settings), X)
+    assert companies == [2, 1]
+    for setting, coder in zip(settings, swept, strict=True):
+        alone = quick(method=_rate_by_count, **setting).fit(X)
+        assert same_bits(coder.coder_.state_dict(), alone.coder_.state_dict())
+
+
 @pytest.mark.parametrize("given", [SparseCoder(3), [SparseCoder(3), 3]])
 def test_a_sweep_of_something_else_is_refused(given):
     with pytest.raises(TypeError, match="expected a list of SparseCoder"):
@@ -167,9 +197,22 @@ def test_one_that_diverges_does_not_spoil_a_sweep():
         assert same_bits(coder.coder_.state_dict(), coder.__class__(**coder.get_params()).fit(X).coder_.state_dict())
 
 
-@pytest.mark.parametrize("n_coders", [1, 3])
-def test_without_triton_coders_train_another_way(n_coders, monkeypatch):
-    """A GPU build of torch may come without it: one warning, and the next way is taken; another error is an error."""
+SGD_RECIPE = Recipe(1, 1, SGD, {})
+
+
+@pytest.mark.parametrize(
+    ("n_coders", "recipe", "told"),
+    [
+        (1, SGD_RECIPE, "it trains by the plain loop"),
+        (3, SGD_RECIPE, "these 3 coders train in one batched pass"),
+        (3, Recipe(1, 1, Adam, {}), None),  # for which there are no kernels with it either
+        (3, Recipe(1, 1, SGD, {}, clip_norm=1.0), None),
+    ],
+    ids=["one", "three", "Adam", "clipped"],
+)
+def test_without_triton_coders_train_another_way(n_coders, recipe, told, monkeypatch):
+    """A GPU build of torch may come without it: the next way is taken, with one warning where kernels would have been
+    for such a recipe; another error is an error."""
     taken = []
 
     def batched(coders, *given, **named):
@@ -181,7 +224,7 @@ def test_without_triton_coders_train_another_way(n_coders, monkeypatch):
     own = replicas._engines("cuda", n_coders)
     monkeypatch.setattr(replicas, "_engines", lambda device, n: own)
     monkeypatch.setitem(sys.modules, "softspike.train.fused", None)
-    train = partial(replicas.train_replicas, [None] * n_coders, None, None, seeds=[0] * n_coders)
+    train = partial(replicas.train_replicas, [None] * n_coders, None, recipe, seeds=[0] * n_coders)
     with pytest.raises(ModuleNotFoundError, match="softspike"):
         train()
     monkeypatch.delitem(sys.modules, "softspike.train.fused")
@@ -190,13 +233,14 @@ def test_without_triton_coders_train_another_way(n_coders, monkeypatch):
     ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "triton", None)
-    if n_coders == 1:
-        with pytest.warns(UserWarning, match="need Triton, which is not installed: it trains by the plain loop"):
-            train()
-    else:
+    if told is None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             train()
+    else:
+        with pytest.warns(UserWarning, match=f"need Triton, which is not installed: {told}") as heard:
+            train()
+        assert len(heard) == 1
     assert taken == [n_coders]
 
 

@@ -1,7 +1,7 @@
 """Several settings of `SparseCoder` on the same data, trained together where they share shapes and schedule."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import islice
 from numbers import Integral
 from typing import Any
@@ -16,7 +16,7 @@ __all__ = ["sweep"]
 _MAY_DIFFER = {"sparsity", "n_active", "beta", "random_state"}  # among coders that share shapes and schedule
 
 
-def sweep(coders: Sequence[SparseCoder], X: Any) -> list[SparseCoder]:
+def sweep(coders: Iterable[SparseCoder], X: Any) -> list[SparseCoder]:
     """Fit every coder to X, each as its own `fit` would, and return them.
 
     Coders that differ in sparsity, active count, β or seed alone are given to `softspike.train.train_replicas`
@@ -32,7 +32,10 @@ def sweep(coders: Sequence[SparseCoder], X: Any) -> list[SparseCoder]:
     >>> [coder.target_active_ for coder in sweep(coders, X)]
     [2.0, 4.0]
     """
-    if isinstance(coders, SparseCoder) or not all(isinstance(coder, SparseCoder) for coder in coders):
+    if not isinstance(coders, Iterable):
+        raise TypeError(f"sweep was given {coders!r}, expected a list of SparseCoder")
+    coders = list(coders)
+    if not all(isinstance(coder, SparseCoder) for coder in coders):
         raise TypeError(f"sweep was given {coders!r}, expected a list of SparseCoder")
     groups: dict[Hashable, list[SparseCoder]] = defaultdict(list)
     for coder in coders:
@@ -40,7 +43,7 @@ def sweep(coders: Sequence[SparseCoder], X: Any) -> list[SparseCoder]:
     failed = [error for group in groups.values() for error in _fit(group, X)]
     if failed:
         raise failed[0]
-    return list(coders)
+    return coders
 
 
 def _company(coder: SparseCoder) -> Hashable:

@@ -21,6 +21,7 @@ from softspike.train import (
     Mirrored,
     NotTogether,
     batch_rows,
+    replicas,
     step_random,
     train_batched,
     train_in_turn,
@@ -250,7 +251,8 @@ def test_what_cannot_be_batched_is_refused_in_words_and_left_alone(make, words):
 
 def test_where_replicas_cannot_go_together_a_warning_says_why(monkeypatch):
     """And they train one after the other, as they would alone."""
-    monkeypatch.setattr("softspike.train.replicas._engines", lambda device, n: [train_batched])
+    ways = replicas._engines("cuda", 3)[1:]
+    monkeypatch.setattr("softspike.train.replicas._engines", lambda device, n: ways)
     made = _targets()
     coders, alone = [coder for coder, _ in made], copy.deepcopy([coder for coder, _ in made])
     with pytest.warns(UserWarning, match=r"target is 2.0 .*: these 3 coders train one after the other"):

@@ -89,6 +89,7 @@ def _trained(problem: Problem, model: _Model, n_steps: int, n_draws: int) -> lis
     coder = SparseCoder(
         problem.n_components, n_active=problem.n_active, method=model, learning_rate=model.rate, max_steps=n_steps,
         batch_size=100, dictionary_refits=0, random_state=0, verbose=False,
+        device="cpu",  # where its peers are
     )  # fmt: skip
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # training is not timed, and small steps gain little from a second core

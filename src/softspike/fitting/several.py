@@ -1,6 +1,6 @@
 """Several starts, or several settings, trained together on the same rows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from softspike.data import Rows, StandardisedRows, Standardiser, on_device
 from softspike.fitting.aside import split
 from softspike.fitting.rows import Fitted, Placed, place_on, prepare, tell_if_seen
 from softspike.methods import Built, Plan
-from softspike.train import Diverged, FullPrecision, Observer, check_end, tell_stage, train_replicas
+from softspike.train import Diverged, FullPrecision, Observer, Recipe, check_end, tell_stage, train_replicas
 
 __all__ = ["Outcome", "Start", "best_of", "fit_several"]
 
@@ -43,24 +43,35 @@ def fit_several(
     """Train a coder from each start, as `fit_rows` would one of them, through `train_replicas`.
 
     All learn from the same rows and are judged on the same held-out ones; each draws the numbers that it would alone,
-    also where a GPU trains all in one batched pass. The starts share their number of components and their recipe.
+    also where a GPU trains all in one batched pass. The starts share their number of components; those that share their
+    recipe train together.
     """
     made = [prepare(method, plan, seed, device, standardiser, FullPrecision()) for method, plan, seed in starts]
     standard = StandardisedRows(on_device(rows, device), standardiser.to(device))
     learning, kept = split(standard, starts[0].plan.n_components)
-    ends = train_replicas(
-        [fitted.coder for fitted in made], learning, made[0].recipe, seeds=[start.seed for start in starts],
-        device=device, observers=observers,
-    )  # fmt: skip
+    ends: dict[int, Diverged | None] = {}
+    for alike in _companies([fitted.recipe for fitted in made]):
+        coders, seeds = [made[number].coder for number in alike], [starts[number].seed for number in alike]
+        recipe = made[alike[0]].recipe
+        ended = train_replicas(coders, learning, recipe, seeds=seeds, device=device, observers=observers)
+        ends.update(zip(alike, ended, strict=True))
     tell = partial(tell_stage, observers)
     outcomes = [
         _outcome(fitted, start.plan.target_active, place_on(kept, learning, fitted, start.plan, tell))
-        if end is None
+        if (end := ends[number]) is None
         else Outcome(fitted, float("inf"), end)
-        for fitted, start, end in zip(made, starts, ends, strict=True)
+        for number, (fitted, start) in enumerate(zip(made, starts, strict=True))
     ]
     tell_if_seen(made[0].coder, kept, learning)
     return outcomes
+
+
+def _companies(recipes: Sequence[Recipe]) -> Iterator[list[int]]:
+    """The numbers of those that are equal to each other."""
+    left = list(range(len(recipes)))
+    while left:
+        yield (alike := [number for number in left if recipes[number] == recipes[left[0]]])
+        left = [number for number in left if number not in alike]
 
 
 def _outcome(fitted: Fitted, target_active: float, aside: Placed) -> Outcome:

@@ -1,9 +1,10 @@
 """Many coders through one recipe."""
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import torch
+from torch.optim import SGD
 
 from softspike.coder import Coder
 from softspike.data import Rows
@@ -65,8 +66,9 @@ def train_replicas(
     """Train each coder in place, with its own seed, as `train` would alone.
 
     Without an engine, on a GPU: the paper's models through fused kernels; others that differ in their tensors alone
-    through one batched pass, in which each draws the numbers that it would alone; and the rest in turn, with a warning
-    that says why. On a CPU always in turn: it has no idle arithmetic that company could use.
+    through one batched pass, in which each draws the numbers that it would alone; and the rest in turn. A warning says
+    why where that is one step down: from kernels that are for such a recipe, SGD without clipping, or from company. On
+    a CPU always in turn: it has no idle arithmetic that company could use.
 
     In turn a replica is what `train` makes of it, bit for bit on a CPU. Batched, it is the same up to the order of
     sums: 1e-9 in float64, in float32 2e-3 of the norm of each parameter after twenty steps (1e-2 with Gamma levels), on
@@ -79,26 +81,32 @@ def train_replicas(
         raise ValueError(f"{len(coders)} coders and {len(seeds)} seeds were given, expected one seed for each coder")
     if engine is not None:
         return engine(coders, rows, recipe, seeds=seeds, device=device, observers=observers)
-    reasons = []
-    for candidate in _engines(device, len(coders)):
+    one = len(coders) == 1
+    for candidate, otherwise, expected in _engines(device, len(coders)):
         try:
             return candidate(coders, rows, recipe, seeds=seeds, device=device, observers=observers)
         except NotTogether as why:
-            reasons.append(str(why))
-    if reasons:
-        what = (
-            "it trains by the plain loop"
-            if len(coders) == 1
-            else f"these {len(coders)} coders train one after the other"
-        )
-        notice(f"{'; '.join(reasons)}: {what}")
+            if expected(recipe):
+                notice(f"{why}: {'it trains' if one else f'these {len(coders)} coders train'} {otherwise}")
     return train_in_turn(coders, rows, recipe, seeds=seeds, device=device, observers=observers)
 
 
-def _engines(device: torch.device | str, n_coders: int) -> list[Engine]:
+class _Way(NamedTuple):
+    engine: Engine
+    otherwise: str  # what comes where it refuses
+    expected: Callable[[Recipe], bool]  # whether who gives such a recipe should hear of a refusal
+
+
+def _engines(device: torch.device | str, n_coders: int) -> list[_Way]:
+    """What to try in turn, before `train_in_turn`."""
     if torch.device(device).type != "cuda":
         return []
-    return [_fused, train_batched] if n_coders > 1 else [_fused]
+    if n_coders == 1:
+        return [_Way(_fused, "by the plain loop", lambda recipe: True)]
+    return [
+        _Way(_fused, "in one batched pass", lambda recipe: recipe.optimizer is SGD and recipe.clip_norm is None),
+        _Way(train_batched, "one after the other", lambda recipe: True),
+    ]
 
 
 def _fused(coders: Sequence[Coder], rows: Rows, recipe: Recipe, **named: Any) -> list[Diverged | None]:
