@@ -43,3 +43,14 @@ def test_whether_rows_are_kept_from_training_is_said(n_rows, n_features, unseen)
     learning, kept = split(rows, 4)
     assert kept.unseen is unseen
     assert len(learning) == n_rows - (len(kept.rows) if unseen else 0)
+
+
+@pytest.mark.usefixtures("no_simulation")
+@pytest.mark.parametrize("n_init", [1, 2])
+@pytest.mark.parametrize(("distinct", "times", "told"), [(100, 10, True), (700, 1, False), (700, 2, True)])
+def test_rows_that_come_more_than_once_are_told(distinct, times, told, n_init, recwarn):
+    """Those kept aside are then no unseen ones: one warning, however many starts."""
+    x = np.tile(synthetic(distinct, 8, 12, 2, 0).x.numpy(), (times, 1))
+    SparseCoder(12, n_active=2, max_steps=2, dictionary_refits=0, n_init=n_init, verbose=False).fit(x)
+    heard = [str(one.message) for one in recwarn if "have equals among those that were trained on" in str(one.message)]
+    assert len(heard) == told

@@ -8,7 +8,7 @@ from torch import Generator, Tensor
 from softspike.data import Rows, SubsetRows
 from softspike.data.chunks import chunks
 
-__all__ = ["Kept", "balancing_weights", "energies", "none_kept", "split"]
+__all__ = ["Kept", "balancing_weights", "energies", "none_kept", "same_kept", "split"]
 
 # Enough rows to place the cut within about a per cent, few enough to hold their scores in memory.
 _FEWEST_ROWS, _MOST_ROWS, _MOST_NUMBERS = 50, 8192, 2**24
@@ -73,4 +73,12 @@ def none_kept(rows: Rows) -> str:
     return (
         f"{len(rows)} rows {why} to keep any aside: the number of active components was set on those that were trained "
         f"on and may be tens of per cent higher on unseen ones; {cure}"
+    )
+
+
+def same_kept(repeated: float) -> str:
+    """What one must know where this share of the rows kept aside was trained on all the same."""
+    return (
+        f"{repeated:.0%} of the rows kept aside have equals among those that were trained on: the number of active "
+        "components may be tens of per cent higher on unseen rows; give each row once"
     )

@@ -13,7 +13,7 @@ from torch.optim import Optimizer
 
 from softspike.coder import Coder
 from softspike.data import DataError, Rows, StandardisedRows, Standardiser, SubsetRows, on_device
-from softspike.fitting.aside import Kept, balancing_weights, energies, none_kept, split
+from softspike.fitting.aside import Kept, balancing_weights, energies, none_kept, same_kept, split
 from softspike.fitting.dictionary import refit_dictionary
 from softspike.methods import Built, Plan, build
 from softspike.notice import notice
@@ -42,6 +42,7 @@ __all__ = [
 ]  # fmt: skip
 
 _JUDGED_ROWS, _ENERGIES = 1024, 2**16
+_REPEATED = 0.5  # a share of repeated rows from which the count on unseen ones suffers
 
 
 class Checkpoint(NamedTuple):
@@ -158,7 +159,7 @@ def fit_rows(
             raise
         aside = place_on(kept, learning, fitted, plan, between)
         fitted.coder.calibrate(aside.x, plan.target_active, aside.weights)
-        tell_if_seen(fitted.coder, kept, learning)
+        tell_if_seen(fitted.coder, kept, learning, aside)
         check_end(fitted.coder, aside.x[:_JUDGED_ROWS], recipe.n_steps)
 
     with _same_size(rows):
@@ -171,26 +172,30 @@ class Placed(NamedTuple):
 
     x: Tensor  # (n, D)
     weights: Tensor  # (n,)
+    repeated: float  # the share of them that training saw all the same, in rows that are equal to them
 
 
 def place_on(kept: Kept, learning: Rows, fitted: Fitted, plan: Plan, between: Callable[[str], None]) -> Placed:
     """Refit the atoms of a coder, where it has any; the rows to calibrate it on then. `between` is told what comes
     next, and may raise to stop there. Rows may be seen through the coder's own standardiser: it is moved in the end."""
     coder, standardiser = fitted.coder, fitted.standardiser
-    weights = balancing_weights(energies(kept.rows), energies(SubsetRows.spread(learning, _ENERGIES)))
+    own, others = energies(kept.rows), energies(SubsetRows.spread(learning, _ENERGIES))
+    repeated = float(torch.isin(own, others).double().mean())  # rows of equal energy, to the last bit, are equal
     aside = kept.rows.take(torch.arange(len(kept.rows))).to(standardiser.mean.device)
     origin = torch.zeros_like(aside[0])
     if kept.unseen:  # else nothing could say when to stop
         origin = refit_dictionary(coder, plan, learning, aside, between).origin
     between("calibrating")
     standardiser.mean = standardiser.mean + standardiser.scale * origin  # in place it would move checkpoints as well
-    return Placed(aside - origin, weights)
+    return Placed(aside - origin, balancing_weights(own, others), repeated)
 
 
-def tell_if_seen(coder: Coder, kept: Kept, learning: Rows) -> None:
+def tell_if_seen(coder: Coder, kept: Kept, learning: Rows, aside: Placed) -> None:
     """Warn where a count was placed on the rows that were learned from."""
-    if not kept.unseen and coder.counts_by_rows:
+    if coder.counts_by_rows and not kept.unseen:
         notice(none_kept(learning))
+    elif coder.counts_by_rows and aside.repeated > _REPEATED:
+        notice(same_kept(aside.repeated))
 
 
 def check_size(plan: Plan, tensors: Mapping[str, Tensor]) -> None:

@@ -56,13 +56,19 @@ def fit_several(
         ended = train_replicas(coders, learning, recipe, seeds=seeds, device=device, observers=observers)
         ends.update(zip(alike, ended, strict=True))
     tell = partial(tell_stage, observers)
-    outcomes = [
-        _outcome(fitted, start.plan.target_active, place_on(kept, learning, fitted, start.plan, tell))
-        if (end := ends[number]) is None
-        else Outcome(fitted, float("inf"), end)
+    asides = {
+        number: place_on(kept, learning, fitted, start.plan, tell)
         for number, (fitted, start) in enumerate(zip(made, starts, strict=True))
+        if ends[number] is None
+    }
+    outcomes = [
+        _outcome(fitted, starts[number].plan.target_active, asides[number])
+        if number in asides
+        else Outcome(fitted, float("inf"), ends[number])
+        for number, fitted in enumerate(made)
     ]
-    tell_if_seen(made[0].coder, kept, learning)
+    for aside in list(asides.values())[:1]:  # the rows are the same for all
+        tell_if_seen(made[0].coder, kept, learning, aside)
     return outcomes
 
 
