@@ -61,7 +61,10 @@ def gather(sources: Iterable[Path]) -> list[Row]:
         rows = json.loads(source.read_text()) if source.is_file() else [_row(*cell) for cell in _cells(source, OURS)]
         found |= {(row["name"], row["noise"], row["seed"]): row for row in rows}
     if not found:
-        raise SystemExit(f"no cells of {OURS} in {', '.join(map(str, sources))}; run experiments.recovery first")
+        raise SystemExit(
+            f"no cells of {OURS} at the problems' own settings in {', '.join(map(str, sources))}; run "
+            "experiments.recovery first, without --steps, --encoder-steps, --refits and --asked"
+        )
     order = [*PROBLEMS]
     return [found[key] for key in sorted(found, key=lambda key: (_place(key[0], order), *key[1:]))]
 

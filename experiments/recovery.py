@@ -11,8 +11,9 @@ in 40, 12 active, signed, complete dictionaries, 10,000 rows; signed values of o
 rows, and (j) 60 in 30, 3 active, 8,000 rows, uniform in ±[½, 3/2], (l) 48 in 32, 5 active, 8,000 rows, Laplacian;
 (k) 96 in 48, 6 active, 20,000 rows; rates ∝ i^−0.6 and few rows: (m) 32 in 32, 4 active on average, 4,000 rows, and
 (n) 30 in 20, 3 active, 3,000 rows. Problems drawn at random: `experiments.intervals`. Nothing is tuned per seed or per
-method: n_active is the true mean count, the rest as in `PROBLEMS`. A finished cell is kept as JSON in FOLDER/cells and
-not run again; the time each part of it took stands in it. The environment's OMP_NUM_THREADS is kept, where it is set.
+method: n_active is the true mean count (times --asked), the rest as in `PROBLEMS`. A finished cell is kept as JSON in
+FOLDER/cells and not run again; the time each part of it took stands in it. The environment's OMP_NUM_THREADS is kept,
+where it is set.
 """
 
 import argparse
@@ -46,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
     steps = options.steps or PROBLEMS[options.problem].steps
     cells = [
-        Cell(options.problem, method, seed, options.noise, steps, options.encoder_steps, options.refits)
+        Cell(options.problem, method, seed, options.noise, steps, options.encoder_steps, options.refits, options.asked)
         for method in options.methods for seed in range(options.first_seed, options.first_seed + options.seeds)
     ]  # fmt: skip
     folder = options.out / "cells"
@@ -59,10 +60,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     found = {m: [complete(c, folder, options.device) for c in cells if c.method == m] for m in options.methods}
     problem = PROBLEMS[options.problem]
     settings = {"steps": steps, "encoder_steps": options.encoder_steps, "noise": options.noise, "seeds": options.seeds}
+    settings |= {"refits": options.refits, "asked": options.asked}
     about = {"problem": options.problem, "known": problem.known, "bar": problem.bar}
     fresh = f"-s{options.first_seed}" if options.first_seed else ""
     target = options.out / f"recovery_{cells[0].setting}{fresh}.json"
-    page = {**about, **settings, "refits": options.refits, **({"first_seed": options.first_seed} if fresh else {})}
+    page = {**about, **settings, **({"first_seed": options.first_seed} if fresh else {})}
     known = json.loads(target.read_text()) if target.exists() else {}
     others = known["methods"] if {**known, "methods": None} == {**page, "methods": None} else {}
     page["methods"] = {**others, **summarise(found)}  # methods of an earlier call stay
@@ -86,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--steps", type=int, help="training steps, for every method")
     add("--encoder-steps", type=int, default=5)
     add("--refits", type=int, default=200, help="of our dictionary, after training; at most")
+    add("--asked", type=float, default=1.0, help="times the true count of active components, for every method")
     add("--methods", type=names_of(ALL), default=list(METHODS), help=f"of {', '.join(ALL)}; with commas")
     add("--device", default="auto")
     add("--workers", type=int, default=1, help="processes, each with its own cells")

@@ -34,11 +34,13 @@ class Cell:
     steps: int
     encoder_steps: int = 5
     refits: int = 200
+    asked: float = 1.0  # times as many active components as there are
 
     @property
     def setting(self) -> str:
         refits = "" if self.refits == 200 else f"-f{self.refits}"
-        return f"{self.problem}-n{self.noise:g}-t{self.steps}-k{self.encoder_steps}{refits}"
+        asked = "" if self.asked == 1 else f"-a{self.asked:g}"
+        return f"{self.problem}-n{self.noise:g}-t{self.steps}-k{self.encoder_steps}{refits}{asked}"
 
     @property
     def name(self) -> str:
@@ -55,7 +57,7 @@ def complete(cell: Cell, folder: Path, device: str) -> dict[str, Any]:
     sample = problem.sample(problem.n_train + problem.n_test, cell.seed, cell.noise)
     drawn = time.perf_counter()
     coder = SparseCoder(
-        sample.codes.shape[1], n_active=problem.n_active, method=cell.method, positive=problem.positive,
+        sample.codes.shape[1], n_active=cell.asked * problem.n_active, method=cell.method, positive=problem.positive,
         max_steps=cell.steps, encoder_steps=cell.encoder_steps, dictionary_refits=cell.refits, random_state=cell.seed,
         verbose=False, device=device,
     )  # fmt: skip

@@ -62,7 +62,7 @@ def test_later_sources_replace_rows(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_no_cells_is_said(tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match=r"no cells of hard-gaussian in .*; run experiments.recovery first"):
+    with pytest.raises(SystemExit, match=r"no cells of hard-gaussian at .* settings in .*; run experiments.rec"):
         gather([tmp_path])
 
 
