@@ -50,7 +50,7 @@ def no_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def one_refit(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last fit of the dictionary takes one step, not up to 200: where it does not matter how well it fits."""
-    from softspike.fitting import rows as fitting
+    from softspike.fitting import placing as fitting
 
     whole = fitting.refit_dictionary
 

@@ -8,7 +8,8 @@ import torch
 
 from softspike.data import Rows, StandardisedRows, Standardiser, on_device
 from softspike.fitting.aside import split
-from softspike.fitting.rows import Fitted, Placed, place_on, prepare, tell_if_seen
+from softspike.fitting.fitted import Fitted, prepare
+from softspike.fitting.placing import Placed, place_on, tell_if_seen
 from softspike.methods import Built, Plan
 from softspike.train import Diverged, FullPrecision, Observer, Recipe, check_end, tell_stage, train_replicas
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from softspike.data import Rows, RunningMoments, Standardiser, TensorRows
-from softspike.fitting.rows import Fitted
+from softspike.fitting.fitted import Fitted
 from softspike.notice import notice
 from softspike.train import train
 
