@@ -85,8 +85,7 @@ def report_bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def pages(report_bench: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A page of every kind, only read from; nothing is made where there is no browser to open it."""
-    from browser import browser
+    """A page of every kind, only read from."""
     from pages import all_pages
 
     def make(folder: Path) -> None:
@@ -94,6 +93,5 @@ def pages(report_bench: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[
         found = {name: str(page.relative_to(folder)) for name, page in all_pages(place).items()}
         (folder / "pages.json").write_text(json.dumps(found), encoding="utf-8")
 
-    browser()
     folder = shared(tmp_path_factory, "pages", make)
     return {name: folder / page for name, page in json.loads((folder / "pages.json").read_text("utf-8")).items()}

@@ -1,6 +1,7 @@
 """Imports point left along the arrow only, and importing softspike alone is cheap."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -74,6 +75,11 @@ def imported_stages(path):
             parts = name.split(".")
             if parts[0] == "softspike" and parts[1:] and parts[1] != "__version__":
                 yield parts[1], node.lineno
+
+
+def test_the_map_names_every_stage():
+    words = set(re.findall(r"\w+", softspike.__doc__))
+    assert {name for name in RANK if name != "__main__"} <= words
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -28,9 +28,9 @@ def bench(report_bench):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_page_of_every_kind(bench, kind):
-    page = reported(bench, kind)
-    assert page == bench / kind / "report.html"
+def test_a_page_of_every_kind(pages, kind):
+    page = pages[kind]
+    assert (page.parent.name, page.name) == (kind, "report.html")
     (run,) = data_of(page)["runs"]
     shape, n_atoms, _ = KINDS[kind]
     drawn = {1: "bars", 2: "grey", 3: "colour"}[len(shape)]
@@ -39,7 +39,7 @@ def test_a_page_of_every_kind(bench, kind):
     assert run["atoms"] == n_atoms
     assert run["inputs"] == N_ROWS
     text = page.read_text(encoding="utf-8")
-    summary = json.loads((bench / kind / "summary.json").read_text())
+    summary = json.loads(page.with_name("summary.json").read_text())
     assert f"{summary['explained_variance']:.3f}" in text
     assert "Measured on rows it was trained on" in text
     assert ("of the methods only hard-gaussian" in text) == (kind in ("topk", "dense"))
@@ -85,23 +85,23 @@ def test_data_that_changed_is_not_taken_for_the_runs_own(bench, tmp_path):
     assert "grey.npy is not the data that it was trained on any more" in page.read_text(encoding="utf-8")
 
 
-def test_a_stopped_run_is_shown_as_its_checkpoint_left_it(bench):
-    text = reported(bench, "grey-stopped").read_text(encoding="utf-8")
+def test_a_stopped_run_is_shown_as_its_checkpoint_left_it(pages):
+    text = pages["stopped"].read_text(encoding="utf-8")
     assert "Unfinished: 40 of 60 steps are done; what is shown is step 40." in text
-    assert data_of(bench / "grey-stopped/report.html")["runs"][0]["atoms"] == 48
+    assert data_of(pages["stopped"])["runs"][0]["atoms"] == 48
     assert "Diverged" not in text
 
 
-def test_a_diverged_run_says_so(bench):
-    stored = json.loads((bench / "diverged/diverged.json").read_text())
-    text = reported(bench, "diverged").read_text(encoding="utf-8")
+def test_a_diverged_run_says_so(pages):
+    stored = json.loads(pages["diverged"].with_name("diverged.json").read_text())
+    text = pages["diverged"].read_text(encoding="utf-8")
     assert f"Diverged: at step {stored['step']}, " in text
     assert "there is no dictionary to show" in text
-    assert data_of(bench / "diverged/report.html")["runs"][0]["kind"] == ""
+    assert data_of(pages["diverged"])["runs"][0]["kind"] == ""
 
 
-def test_runs_side_by_side(bench):
-    page = reported(bench, "grey", "again", "bars", "diverged", "-o", "several.html")
+def test_runs_side_by_side(pages):
+    page = pages["several"]
     data = data_of(page)
     assert [run["name"] for run in data["runs"]] == ["grey", "again", "bars", "diverged"]
     (pair,) = data["pairs"]  # bars have another width
@@ -109,7 +109,10 @@ def test_runs_side_by_side(bench):
     text = page.read_text(encoding="utf-8")
     assert "8 atoms of the larger dictionary have no partner" in text
     assert "Not matched with grey (64 features): bars (20 features)." in text
-    assert reported(bench, "grey", "again") == bench / "report.html"
+
+
+def test_the_page_of_several_runs_is_where_the_command_was_given(bench):
+    assert reported(bench, "diverged", "grey-stopped") == bench / "report.html"
 
 
 def test_a_coder_that_was_saved_from_python(tmp_path):
@@ -191,7 +194,7 @@ def test_a_run_stopped_before_its_first_figures_has_the_steps_that_are_saved(ben
     assert int(saved.stem[5:]) > 0
 
 
-def test_a_coder_loaded_from_a_run_shows_what_the_run_measured(bench):
+def test_a_coder_loaded_from_a_run_shows_what_the_run_measured(bench, pages):
     coder, summary = SparseCoder.load(bench / "colour"), json.loads((bench / "colour/summary.json").read_text())
     shown = coder._repr_html_()
     assert "24 atoms of 4 × 5 × 3, 4 asked to be active" in shown
@@ -199,7 +202,7 @@ def test_a_coder_loaded_from_a_run_shows_what_the_run_measured(bench):
     assert f"{summary['dead']} dead, on {N_ROWS} training rows" in shown
     coder.set_params(max_steps=3).fit(small_data())
     assert "explained variance" not in coder._repr_html_()  # those were of another dictionary
-    assert "24 atoms of 4 × 5 × 3" in reported(bench, "colour").read_text(encoding="utf-8")
+    assert "24 atoms of 4 × 5 × 3" in pages["colour"].read_text(encoding="utf-8")
 
 
 def test_a_coder_loaded_from_a_run_draws_pictures_as_the_data_was(bench):

@@ -2,6 +2,17 @@
 
     data → encoder → posterior → threshold → generator → objective → train → metric → report
 
+The arrow is a package a stage; what stands beside it:
+
+    along the arrow   prior, layers, schedule, kernels (fused paths), coder and model (the composition), autoencoder,
+                      solver (FISTA, lasso, OMP, the correction of supports)
+    after training    refit (a last fit of the dictionary), calibration (probabilities and intervals)
+    for users         estimator (SparseCoder; its parts are in face, its training in fitting, its coding in inference),
+                      sweeping, methods and choices (names), run and files (the run folder), cli and command, looking
+    the paper         reproduce
+    measuring speed   bench
+    ground            disk, notice, visible
+
 Shapes: B batch, J samples, D features, d components; codes are (J, B, d), samples first.
 Public names: `SparseCoder` (the scikit-learn face), `sweep` (several of them) and the packages of the arrow.
 """

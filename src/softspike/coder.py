@@ -24,11 +24,12 @@ class Loss(NamedTuple):
 class Trainable(nn.Module, ABC):
     """What the loop needs of a model."""
 
-    asks_host: bool = False  # whether the course of a step depends on its numbers, as a solver's that stops when done
+    asks_host: bool = False  # whether a step branches on its numbers, as a solver that stops when it is done
 
     @abstractmethod
     def loss(self, x: Tensor, step: Time, random: Random | None = None) -> Loss:
-        """What one training step minimises."""
+        """What one training step minimises. Called once a step: what follows the data from batch to batch, such as a
+        noise variance, moves here."""
 
     def before_step(self) -> None:
         """Called before each optimiser step, when gradients are there."""

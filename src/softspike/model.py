@@ -1,24 +1,11 @@
 """The composition of the arrow: what the training loop, the estimator and the metrics call."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Generator as Random
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from softspike.calibration import (
-    Calibration,
-    Inputs,
-    Intervals,
-    Likeness,
-    Seen,
-    Simulated,
-    Sizes,
-    most_alike,
-    simulate,
-    true_rates,
-)
+from softspike.calibration import Calibration, Intervals, Seen, Simulated, Simulator
 from softspike.coder import Coder, Loss
 from softspike.data import TensorRows
 from softspike.encoder import Encoder
@@ -41,8 +28,6 @@ from softspike.threshold import (
 )
 
 __all__ = ["VariationalCoder"]
-
-_NOISIEST, _RESIZED = 4.0, 8
 
 
 class VariationalCoder(Coder):
@@ -181,11 +166,12 @@ class VariationalCoder(Coder):
         return law
 
     def _calibrate_by_simulation(self, x: Tensor, law: Hard | PositiveHard, prior: SpikeSlab) -> None:
-        found, for_intervals = self._most_alike(x, law, prior)
+        simulator = self._simulator(x, law, prior)
+        found = simulator.for_probabilities
         if found.calibration.fitted:
             self.calibration.load_state_dict(found.calibration.state_dict())
-            resized = for_intervals()
-            self.intervals.load_state_dict((resized if resized.intervals.fitted else found).intervals.state_dict())
+            intervals = simulator.for_intervals.intervals
+            self.intervals.load_state_dict((intervals if intervals.fitted else found.intervals).state_dict())
 
     def simulated(self, x: Tensor, seed: int = 0) -> tuple[Simulated, Simulated] | None:
         """Data of this model's own with known codes, as like x as it can make it: to judge probabilities by, and
@@ -194,43 +180,19 @@ class VariationalCoder(Coder):
         linear = isinstance(self.generator, LinearGenerator)
         if not (linear and Reweighted.possible(law) and isinstance(prior, SpikeSlab)):
             return None
-        found, for_intervals = self._most_alike(x, law, prior, seed)
-        return found.simulated, for_intervals().simulated
+        simulator = self._simulator(x, law, prior, seed)
+        return simulator.for_probabilities.simulated, simulator.for_intervals.simulated
 
-    def _most_alike(
-        self, x: Tensor, law: Hard | PositiveHard, prior: SpikeSlab, seed: int = 0
-    ) -> tuple[Likeness, Callable[[], Likeness]]:
-        """The simulation that sets probabilities, and how to come to that which sets intervals.
-
-        Its atoms B are those that fit x, which training never saw: as far from A as A is from the truth, or a little
-        more. Codes with the counts of those of x, in noise of the variances ‖x − Bz‖²/(D − #z), none of which counts as
-        more than four times the median (there, it is no noise), with the share of unknown atoms of `most_alike`. Values
-        are from the prior's slab, but of `Sizes` that leave codes as large as real ones where others would be plainly
-        unlike them, and for intervals of noisy data in any case: how many small ones are missed decides about these.
-        """
+    def _simulator(self, x: Tensor, law: Hard | PositiveHard, prior: SpikeSlab, seed: int = 0) -> Simulator:
+        """Its atoms B are those that fit x, which training never saw: as far from A as A is from the truth, or a little
+        more. The noise of a row is ‖x − Bz‖²/(D − #z)."""
         real, refit = self._seen(x, law), Refit.of(self.generator, self.code, TensorRows(x))
         left = (x - real.code @ refit.atoms.T).square().sum(-1)
-        variances = left / (x.shape[-1] - real.counts).clamp_min(1)
-        atoms = refit.atoms * (atoms_of(self.generator).norm(dim=0) / refit.atoms.norm(dim=0).clamp_min(1e-12))
-        like = Inputs(real.counts, variances.clamp_max(_NOISIEST * variances.median()))
-        activity, sizes = law.activation_probability.mean(0), Sizes.of(prior.slab)
-
-        def make(share: float, wrong: float, spread: float) -> Simulated:
-            rates = true_rates(activity, wrong, real.mean_count)
-            return simulate(atoms, prior, rates, like.with_spread(spread), share, seed, sizes)
-
-        def resized() -> Likeness:
-            nonlocal sizes
-            for _ in range(_RESIZED):
-                simulated = make(found.share, 0.0, 1.0)
-                sizes = sizes.closer(real.code, self._seen(simulated.x).code, simulated.truth)
-            return most_alike(real, make, self._seen)
-
-        found = most_alike(real, make, self._seen)
-        if found.calibration.fitted and not sizes.fit(real.code, self._seen(found.simulated.x).code):
-            again = resized()
-            return again, lambda: again
-        return found, resized if real.noisy else lambda: found
+        lengths = atoms_of(self.generator).norm(dim=0) / refit.atoms.norm(dim=0).clamp_min(1e-12)
+        return Simulator(
+            real, self._seen, atoms=refit.atoms * lengths, noise=left / (x.shape[-1] - real.counts).clamp_min(1),
+            activity=law.activation_probability.mean(0), prior=prior, seed=seed,
+        )  # fmt: skip
 
     def _seen(self, x: Tensor, law: Distribution | None = None) -> Seen:
         law = self.trained_law(x) if law is None else law

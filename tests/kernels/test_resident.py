@@ -7,12 +7,13 @@ import torch
 
 pytest.importorskip("triton", reason="kernels need Triton")
 
-from softspike.kernels.sampling import Law, Resident, Tiled, Timing, score_samples
+from softspike.kernels.sampling import Form, Law, Resident, Tiled, Timing, score_samples
 from softspike.kernels.settings import Settings, table
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 N, B, D, d, J = 2, 5, 11, 19, 10  # no multiple of any tile
-LAWS = [Law(laplace, form) for laplace in (False, True) for form in (0, 1, 2)] + [Law(False, 3)]
+FORMS = (Form.PLAIN, Form.FIXED, Form.GAMMA)
+LAWS = [Law(laplace, form) for laplace in (False, True) for form in FORMS] + [Law(False, Form.SPIKE)]
 
 
 def scores_by(law, tiles, dtype):

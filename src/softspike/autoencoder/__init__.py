@@ -1,4 +1,4 @@
-"""Sparse autoencoders, the plain rivals: TopK, BatchTopK and JumpReLU, trained by the same loop as everything else."""
+"""Sparse autoencoders, the plain rivals: TopK, BatchTopK and JumpReLU, trained by the same loop."""
 
 from softspike.autoencoder.base import Autoencoder
 from softspike.autoencoder.batch_topk import BatchTopKAutoencoder

@@ -3,6 +3,7 @@
 from softspike.calibration.intervals import Intervals
 from softspike.calibration.law import Calibration
 from softspike.calibration.simulation import Inputs, Simulated, simulate, true_rates
+from softspike.calibration.simulator import Simulator
 from softspike.calibration.sizes import Sizes
 from softspike.calibration.unknown import Likeness, Seen, most_alike
 
@@ -13,6 +14,7 @@ __all__ = [
     "Likeness",
     "Seen",
     "Simulated",
+    "Simulator",
     "Sizes",
     "most_alike",
     "simulate",

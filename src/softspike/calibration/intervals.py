@@ -13,8 +13,9 @@ __all__ = ["ASIDE", "COVERED", "Intervals", "chance_within", "half_width"]
 COVERED = 0.9
 _NORMAL = math.sqrt(2) * float(torch.erfinv(torch.tensor(COVERED, dtype=torch.float64)))  # ±1.645σ hold 90 %
 _WIDEST = 20.0  # more than that says that a law has no width at all, not that it is so many times too narrow
-ASIDE = 0.94  # of simulated errors without noise, which are a little large, rows aside being few: .90 are covered with
-# it and .92 without, on average over the problems of docs/results/codes.md, and .90 on average over others
+# Of simulated errors without noise: they are a little too large, as rows aside are few. On average over the problems of
+# docs/results/codes.md intervals cover .90 with this factor and .92 without it, and .90 over others.
+ASIDE = 0.94
 _SPARE = 1.001  # an interval that holds 0 holds it whatever rounding does
 
 

@@ -44,9 +44,9 @@ def simulate(
     Each row has the count and the variance v of one of the inputs that it is like, drawn at random: so many components
     of z are active, i with about the probability rates[i], and component i of y with unknown·rates[i]. A simulation
     without U would be too kind: it trusts the dictionary, and all that goes wrong with a real one would be missing from
-    it. Its columns are random mixtures of all atoms, Ag/‖Ag‖ with g Gaussian: in the directions in which atoms are,
-    where data are that they were learned from. `sizes` makes other values of those drawn from the slab. At most 2,048
-    rows, the same for the same arguments, and fewer active entries of y among them for a smaller share.
+    it. Its columns are random mixtures of all atoms, Ag/‖Ag‖ with g Gaussian, which lie where the data do: in the span
+    of the atoms. `sizes` makes other values of those drawn from the slab. At most 2,048 rows, the same for the same
+    arguments, and fewer active entries of y among them for a smaller share.
     """
     shape = min(_MOST_ROWS, max(_MOST_NUMBERS // max(atoms.shape), 1)), atoms.shape[1]
     random = Generator(device=atoms.device).manual_seed(seed)

@@ -10,7 +10,7 @@ from torch.distributions import Distribution
 __all__ = ["Sizes"]
 
 _PARTS = 32
-_DOUBT = 5.0  # a part of which no more entries were found than that goes rather with the next larger one
+_DOUBT = 5.0  # entries: a part of which fewer were found follows the next larger one more than its own
 _UNLIKE = 0.15  # of all active entries would have to change their part; where values are normal, an eighth at most
 
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from softspike.encoder.base import Encoder
+from softspike.layers import gram_product
 
 __all__ = ["UnrolledEncoder"]
 
@@ -49,14 +50,13 @@ class UnrolledEncoder(Encoder):
         atoms, scale = generator.atoms, level.value.detach()
         rates, levels = self.log_rate.exp(), scale * self.log_level.exp()
         widths = scale * self.log_width.clamp(-3.0, 0.5).exp()
-        # Two products a step with A, or one with AᵀA: the Gram form where that is the cheaper one.
-        gram = atoms.T @ atoms if atoms.shape[1] <= 2 * atoms.shape[0] else None
+        product = gram_product(atoms)
         slope = x @ atoms  # Aᵀ(x − Az), at z = 0
         z, location = torch.zeros_like(slope), rates[0] * slope
         for k in range(len(levels)):
             size = location if self.positive else location.abs()
             path = location * torch.sigmoid((size - levels[k]) / widths[k]) - z
-            bend = (path @ atoms.T) @ atoms if gram is None else path @ gram
+            bend = product(path)
             length = _longest_step(slope, path, bend)
             z, slope = z + length * path, slope - length * bend
             location = z + rates[k + 1] * slope

@@ -100,9 +100,11 @@ class Settings(BaseEstimator):
     def _plan(self, n_features: int) -> Plan:
         d = self._n_components(n_features)
         return Plan(
-            n_features, d, self._target_count(d) / d, self.max_steps, self.batch_size, self.n_samples,
-            self.learning_rate, self.positive, self.encoder_steps, self.correction_rounds, self.dictionary_refits,
-            beta=1e-2 if self.beta is None else self.beta, networks=self._networks(),
+            n_features, d, activity=self._target_count(d) / d, n_steps=self.max_steps, batch_size=self.batch_size,
+            n_samples=self.n_samples, learning_rate=self.learning_rate, positive=self.positive,
+            encoder_steps=self.encoder_steps, correction_rounds=self.correction_rounds,
+            dictionary_refits=self.dictionary_refits, beta=1e-2 if self.beta is None else self.beta,
+            networks=self._networks(),
         )  # fmt: skip
 
     def _n_components(self, n_features: int) -> int:

@@ -12,6 +12,7 @@ from softspike.coder import Coder
 from softspike.data import Standardiser
 from softspike.methods import Built, Plan, build
 from softspike.train import Precision, Recipe, automatic_precision, pack, unpack
+from softspike.train.state import below
 
 __all__ = ["Checkpoint", "Fitted", "check_size", "go_on", "prepare", "restore"]
 
@@ -73,9 +74,5 @@ def go_on(fitted: Fitted, resume: Checkpoint) -> None:
 def restore(fitted: Fitted, tensors: dict[str, Tensor]) -> None:
     """Put the tensors of a checkpoint or of a finished model back, in place."""
     unpack(tensors, fitted.coder, fitted.optimizer)
-    fitted.standardiser.load_state_dict(_below(tensors, "standardiser."))
-    fitted.precision.restore(_below(tensors, "precision."))
-
-
-def _below(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+    fitted.standardiser.load_state_dict(below(tensors, "standardiser."))
+    fitted.precision.restore(below(tensors, "precision."))

@@ -14,13 +14,13 @@ from softspike.fitting.fitted import Fitted
 from softspike.methods import Plan
 from softspike.notice import notice
 
-__all__ = ["Placed", "place_on", "tell_if_seen"]
+__all__ = ["Aside", "refit_and_set_aside", "tell_if_seen"]
 
 _ENERGIES = 2**16  # rows, at most, that the kept ones are balanced against
 _REPEATED = 0.5  # a share of repeated rows from which the count on unseen ones suffers
 
 
-class Placed(NamedTuple):
+class Aside(NamedTuple):
     """Rows that training never saw, as a coder sees them, and what each stands for: what its cut is placed on."""
 
     x: Tensor  # (n, D)
@@ -28,9 +28,12 @@ class Placed(NamedTuple):
     repeated: float  # the share of them that training saw all the same, in rows that are equal to them
 
 
-def place_on(kept: Kept, learning: Rows, fitted: Fitted, plan: Plan, between: Callable[[str], None]) -> Placed:
-    """Refit the atoms of a coder, where it has any; the rows to calibrate it on then. `between` is told what comes
-    next, and may raise to stop there. Rows may be seen through the coder's own standardiser: it is moved in the end."""
+def refit_and_set_aside(
+    kept: Kept, learning: Rows, fitted: Fitted, plan: Plan, between: Callable[[str], None]
+) -> Aside:
+    """Refit the dictionary of a coder, where it has one, move its standardiser's mean to the new origin, and give the
+    rows to calibrate it on. `between` is told what comes next, and may raise to stop there. `learning` may be seen
+    through the standardiser that is moved, which is why it is moved last."""
     coder, standardiser = fitted.coder, fitted.standardiser
     own, others = energies(kept.rows), energies(SubsetRows.spread(learning, _ENERGIES))
     repeated = float(torch.isin(own, others).double().mean())  # rows of equal energy, to the last bit, are equal
@@ -40,10 +43,10 @@ def place_on(kept: Kept, learning: Rows, fitted: Fitted, plan: Plan, between: Ca
         origin = refit_dictionary(coder, plan, learning, aside, between).origin
     between("calibrating")
     standardiser.mean = standardiser.mean + standardiser.scale * origin  # in place it would move checkpoints as well
-    return Placed(aside - origin, balancing_weights(own, others), repeated)
+    return Aside(aside - origin, balancing_weights(own, others), repeated)
 
 
-def tell_if_seen(coder: Coder, kept: Kept, learning: Rows, aside: Placed) -> None:
+def tell_if_seen(coder: Coder, kept: Kept, learning: Rows, aside: Aside) -> None:
     """Warn where a count was placed on the rows that were learned from."""
     if coder.counts_by_rows and not kept.unseen:
         notice(none_kept(learning))

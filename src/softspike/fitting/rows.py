@@ -12,7 +12,7 @@ from torch import Tensor
 from softspike.data import DataError, Rows, StandardisedRows, Standardiser, on_device
 from softspike.fitting.aside import split
 from softspike.fitting.fitted import Checkpoint, Fitted, go_on, prepare, restore
-from softspike.fitting.placing import place_on, tell_if_seen
+from softspike.fitting.placing import refit_and_set_aside, tell_if_seen
 from softspike.methods import Built, Plan
 from softspike.train import (
     Alone,
@@ -87,7 +87,7 @@ def fit_rows(
         except Interrupted as stopped:
             stopped.step = recovery.step  # the last that was kept
             raise
-        aside = place_on(kept, learning, fitted, plan, between)
+        aside = refit_and_set_aside(kept, learning, fitted, plan, between)
         fitted.coder.calibrate(aside.x, plan.target_active, aside.weights)
         tell_if_seen(fitted.coder, kept, learning, aside)
         check_end(fitted.coder, aside.x[:_JUDGED_ROWS], recipe.n_steps)

@@ -9,7 +9,7 @@ import torch
 from softspike.data import Rows, StandardisedRows, Standardiser, on_device
 from softspike.fitting.aside import split
 from softspike.fitting.fitted import Fitted, prepare
-from softspike.fitting.placing import Placed, place_on, tell_if_seen
+from softspike.fitting.placing import Aside, refit_and_set_aside, tell_if_seen
 from softspike.methods import Built, Plan
 from softspike.train import Diverged, FullPrecision, Observer, Recipe, check_end, tell_stage, train_replicas
 
@@ -51,14 +51,14 @@ def fit_several(
     standard = StandardisedRows(on_device(rows, device), standardiser.to(device))
     learning, kept = split(standard, starts[0].plan.n_components)
     ends: dict[int, Diverged | None] = {}
-    for alike in _companies([fitted.recipe for fitted in made]):
+    for alike in _sharing_recipe([fitted.recipe for fitted in made]):
         coders, seeds = [made[number].coder for number in alike], [starts[number].seed for number in alike]
         recipe = made[alike[0]].recipe
         ended = train_replicas(coders, learning, recipe, seeds=seeds, device=device, observers=observers)
         ends.update(zip(alike, ended, strict=True))
     tell = partial(tell_stage, observers)
     asides = {
-        number: place_on(kept, learning, fitted, start.plan, tell)
+        number: refit_and_set_aside(kept, learning, fitted, start.plan, tell)
         for number, (fitted, start) in enumerate(zip(made, starts, strict=True))
         if ends[number] is None
     }
@@ -68,12 +68,12 @@ def fit_several(
         else Outcome(fitted, float("inf"), ends[number])
         for number, fitted in enumerate(made)
     ]
-    for aside in list(asides.values())[:1]:  # the rows are the same for all
-        tell_if_seen(made[0].coder, kept, learning, aside)
+    if asides:  # the rows are the same for all
+        tell_if_seen(made[0].coder, kept, learning, next(iter(asides.values())))
     return outcomes
 
 
-def _companies(recipes: Sequence[Recipe]) -> Iterator[list[int]]:
+def _sharing_recipe(recipes: Sequence[Recipe]) -> Iterator[list[int]]:
     """The numbers of those that are equal to each other."""
     left = list(range(len(recipes)))
     while left:
@@ -81,7 +81,7 @@ def _companies(recipes: Sequence[Recipe]) -> Iterator[list[int]]:
         left = [number for number in left if number not in alike]
 
 
-def _outcome(fitted: Fitted, target_active: float, aside: Placed) -> Outcome:
+def _outcome(fitted: Fitted, target_active: float, aside: Aside) -> Outcome:
     given = aside.x, target_active, aside.weights
     fitted.coder.set_count(*given)
     try:

@@ -30,9 +30,6 @@ class Dictionary(LinearGenerator):
         """κ‖A‖²_F, on the scale of ½‖x − Az‖²."""
         return self.frobenius * self.weight.square().sum()
 
-    def constrain(self) -> None:
-        """Nothing to do: the penalty bounds the norms."""
-
 
 class UnitNormDictionary(LinearGenerator):
     """x̂ = Az with ‖aᵢ‖ = 1: codes are in the units of the data."""

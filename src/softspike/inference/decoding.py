@@ -11,7 +11,7 @@ from torch.nn.functional import embedding_bag
 
 __all__ = ["WAYS", "decode_csr", "dense", "gathered", "plain"]
 
-_SMALL = 2**22  # products; with fewer the plain way is at its end before others are compared
+_SMALL = 2**22  # products; with fewer the plain way ends before the others could be timed
 _CHUNK_NUMBERS = 2**20  # of codes, or of data, held at a time besides the result
 _TRIED = 256  # rows that the ways are timed on
 Way = Callable[[sparse.csr_matrix, np.ndarray], np.ndarray]

@@ -5,7 +5,10 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
-__all__ = ["WIDEST_GRAM", "available", "compiled", "kernel"]
+import torch
+from torch import Tensor
+
+__all__ = ["WIDEST_GRAM", "accepts", "available", "compiled", "kernel"]
 
 WIDEST_GRAM = 8192  # atoms whose AᵀA compiled loops may read: a quarter of a gigabyte
 
@@ -16,6 +19,11 @@ _FREE = {"reassoc", "contract", "nsz"}
 @cache
 def available() -> bool:
     return find_spec("numba") is not None
+
+
+def accepts(x: Tensor) -> bool:
+    """Whether compiled code reads this: on a CPU, in one of two precisions, and numba is there."""
+    return available() and x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64)
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,6 +1,7 @@
 """Draws inside a kernel: the same numbers as `counter`, tile by tile. Device functions only."""
 
 import os
+from enum import IntEnum
 
 import triton
 import triton.language as tl
@@ -8,10 +9,19 @@ from triton.language.extra import libdevice
 
 from softspike.kernels import counter
 
-__all__ = ["base_noise", "code_of", "gamma_noise", "pick_of", "spike_noise", "stacked"]
+__all__ = ["Form", "base_noise", "code_of", "gamma_noise", "pick_of", "spike_noise", "stacked"]
 
-# What a family of replicas samples: the base law itself, behind a threshold (fixed, Gamma), or a spike-and-slab.
-PLAIN, FIXED, GAMMA, SPIKE = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2), tl.constexpr(3)
+
+class Form(IntEnum):
+    """What a family of replicas samples: the base law, the same behind a threshold (fixed, Gamma), a spike-and-slab."""
+
+    PLAIN = 0
+    FIXED = 1
+    GAMMA = 2
+    SPIKE = 3
+
+
+PLAIN, FIXED, GAMMA, SPIKE = (tl.constexpr(form.value) for form in Form)
 
 _BASE_STREAM = tl.constexpr(counter.BASE)
 _SPIKE_STREAM = tl.constexpr(counter.SPIKE)

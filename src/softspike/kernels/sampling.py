@@ -7,31 +7,32 @@ import torch
 import triton
 from torch import Tensor
 
+from softspike.kernels.draws import Form
 from softspike.kernels.resident import score_resident
 from softspike.kernels.slopes import head_slopes
 from softspike.kernels.winner import redraw, score
 
-__all__ = ["Law", "Resident", "Tiled", "Timing", "redraw_winners", "score_samples", "slopes_at_heads"]
+__all__ = ["Form", "Law", "Resident", "Tiled", "Timing", "redraw_winners", "score_samples", "slopes_at_heads"]
 
 
 @dataclass(frozen=True)
 class Law:
-    """What a family samples: its base law, and what is done to the draws (the numbers of `draws`)."""
+    """What a family samples: its base law, and what is done to the draws."""
 
     laplace: bool
-    form: int
+    form: Form
 
     @property
     def n_heads(self) -> int:
-        return (2, 2, 4, 3)[self.form]
+        return {Form.PLAIN: 2, Form.FIXED: 2, Form.GAMMA: 4, Form.SPIKE: 3}[self.form]
 
     @property
     def draws_levels(self) -> bool:
-        return self.form == 2
+        return self.form == Form.GAMMA
 
     @property
     def constants(self) -> dict[str, Any]:
-        return {"N_HEADS": self.n_heads, "LAPLACE": self.laplace, "FORM": self.form}
+        return {"N_HEADS": self.n_heads, "LAPLACE": self.laplace, "FORM": self.form.value}
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,6 @@ def train_classifier(
     device: torch.device | str = "cpu",
     observers: Sequence[Observer] = (),
 ) -> AttributeClassifier:
-    """In place, by the same loop as everything else."""
+    """In place, by the same loop as coders."""
     train(classifier.to(device), _Labelled(rows, labels), recipe, seed=seed, device=device, observers=observers)
     return classifier

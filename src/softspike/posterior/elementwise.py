@@ -20,7 +20,7 @@ def elementwise(function: Callable[..., Tensor], *tensors: Tensor) -> Tensor:
 
 
 class _Elementwise(torch.autograd.Function):
-    """vmap's rule: more numbers are no other case."""
+    """vmap's rule: an elementwise function treats the new axis like any other."""
 
     @staticmethod
     def forward(function: Callable[..., Tensor], *tensors: Tensor) -> Tensor:

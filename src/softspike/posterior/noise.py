@@ -62,7 +62,7 @@ def _(law: HalfNormal, noise: Tensor) -> Tensor:
 def _(law: Laplace, n_samples: int, generator: Generator | None = None) -> Tensor:
     """−sign(u)·log(1 − 2|u|), u ~ U(−½, ½): a standard Laplace variable."""
     u = standard_uniform(law.loc, n_samples, generator) - 0.5
-    # In place, and the sign copied: as often as J×B×d numbers are passed over, so much time it takes.
+    # Each pass over J×B×d numbers costs the same, so it works in place and copies the sign.
     return torch.rsub(u.abs(), 1, alpha=2).clamp_min_(_SMALLEST).log_().copysign_(u)
 
 

@@ -40,6 +40,14 @@ class Merged(NamedTuple):
             found.append(cls(atom, spare, shifts[atom], gain))
         return found
 
+    @staticmethod
+    def mended(atoms: Tensor, found: "list[Merged]") -> Tensor:
+        """a + δv for a, a − δv for the spare atom; the rest as it is; (D, d)."""
+        moved = atoms.clone()
+        for one in found:
+            moved[:, one.atom], moved[:, one.spare] = atoms[:, one.atom] + one.shift, atoms[:, one.atom] - one.shift
+        return moved
+
 
 def _directions(left: Tensor, active: Tensor) -> tuple[Tensor, Tensor]:
     """For each atom the unit v (d, D) with the largest Σ(r·v)² over rows r that use it, and that sum (d,)."""

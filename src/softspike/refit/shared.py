@@ -37,6 +37,10 @@ class Shared(NamedTuple):
         spared = float(((value - others @ parts).abs() < near).double().mean() - (value.abs() < near).double().mean())
         return [cls(atom, parts.to(codes), spared)] if spared >= _SPARED else []
 
+    def mended(self, atoms: Tensor) -> Tensor:
+        """aⱼ + vⱼ·s for each atom that has a part of s; (D, d)."""
+        return atoms + atoms[:, self.atom, None] * self.parts
+
 
 def _least_absolute(value: Tensor, others: Tensor) -> Tensor:
     """argmin over v of Σ|value − others·v|, by least squares with weights 1/|what is left|, again and again."""

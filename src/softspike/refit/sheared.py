@@ -40,6 +40,14 @@ class Sheared(NamedTuple):
         once = [one for one in found if cls.mirrored(one, found)]
         return sorted(once, key=lambda one: -one.sureness)
 
+    @staticmethod
+    def mended(atoms: Tensor, found: "list[Sheared]") -> Tensor:
+        """b + c·s₁ for each b; the rest as it is; (D, d)."""
+        moved = atoms.clone()
+        for one in found:
+            moved[:, one.atom] += one.ratio * atoms[:, one.companion]
+        return moved
+
     def mirrored(self, others: "list[Sheared]") -> bool:
         """Whether this is the one to keep of two that name each other and are alone equally rarely."""
         return all((one.companion, one.atom) != (self.atom, self.companion) or self.atom < one.atom for one in others)

@@ -94,7 +94,7 @@ def _quantity(records: Sequence[Record], quantity: _Quantity, shown: Sequence[in
             reference=("asked for", asked) if asked else None, log_y=log, y_range=limits,
         )  # fmt: skip
 
-    return _both(chart, records)
+    return _both(chart)
 
 
 def _rates(records: Sequence[Record]) -> TrainingChart | None:
@@ -112,7 +112,7 @@ def _rates(records: Sequence[Record]) -> TrainingChart | None:
                 lines.append(Series(label, _axis(record, axis), rates, number + place * len(records)))
         return Chart(f"rate-{axis}", "Learning rate", "As the schedule set it.", _AXES[axis], "rate", lines)
 
-    return _both(chart, records)
+    return _both(chart)
 
 
 _AXES = {"step": "step", "seconds": "seconds"}
@@ -122,7 +122,7 @@ def _axis(record: Record, axis: str) -> list[float]:
     return [float(line.get(axis, math.nan)) for line in record.log]
 
 
-def _both(chart: Callable[[str], Chart], records: Sequence[Record]) -> TrainingChart | None:
+def _both(chart: Callable[[str], Chart]) -> TrainingChart | None:
     by_step, by_time = draw(chart("step")), draw(chart("seconds"))
     return TrainingChart(by_step, by_time) if by_step else None
 

@@ -67,8 +67,9 @@ def _command(what: str, plain_errors: PlainErrors) -> Callable[..., None]:
             from softspike.reproduce.job import reproduce_job
 
             asked = Asked(
-                out, data, quick, device, seeds, steps, conventions, methods, samplings, together, cells, others or (),
-                limit_minutes, train_only,
+                out, data, quick, device, seeds=seeds, steps=steps, conventions=conventions, methods=methods,
+                samplings=samplings, together=together, cells=cells, others=others or (), limit_minutes=limit_minutes,
+                train_only=train_only,
             )  # fmt: skip
             reproduce_job(what, asked)
 

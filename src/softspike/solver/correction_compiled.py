@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softspike.kernels.compiled import WIDEST_GRAM, available
+from softspike.kernels.compiled import WIDEST_GRAM, accepts
 from softspike.solver.correction_dense import STEPS, Corrected
 from softspike.solver.threads import on_all_cores
 
@@ -24,7 +24,7 @@ Steps = tuple[int, int, int, int]
 
 def worth_compiling(x: Tensor, atoms: Tensor) -> bool:
     """Whether there is compiled code for it, enough to do, and nothing to be differentiated."""
-    known = available() and x.device.type == "cpu" and x.dtype == atoms.dtype in (torch.float32, torch.float64)
+    known = accepts(x) and x.dtype == atoms.dtype
     followed = torch.is_grad_enabled() and (x.requires_grad or atoms.requires_grad)
     d = atoms.shape[1]
     return known and not followed and len(x) * d >= _WORTH_IT and d <= WIDEST_GRAM

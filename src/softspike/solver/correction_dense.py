@@ -6,6 +6,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from softspike.layers import gram_product
+
 __all__ = ["FLATTEST", "MOST", "STEPS", "Corrected", "DenseRounds"]
 
 # Steps of conjugate gradients: at first, after adding, after dropping, after dropping for the last time.
@@ -25,7 +27,7 @@ class DenseRounds:
     """What a round is made of, for inputs x and atoms A: codes and slopes, grown and pruned at given levels."""
 
     def __init__(self, x: Tensor, atoms: Tensor, positive: bool):
-        self.match, self.positive, self.product = x @ atoms, positive, _product(atoms)
+        self.match, self.positive, self.product = x @ atoms, positive, gram_product(atoms)
 
     def start(self, codes: Tensor, n_steps: int = _FIRST) -> Corrected:
         """The first code, fitted on its support."""
@@ -46,12 +48,6 @@ class DenseRounds:
 
     def _size(self, value: Tensor) -> Tensor:
         return value if self.positive else value.abs()
-
-
-def _product(atoms: Tensor) -> _Product:
-    """z ↦ AᵀAz by whichever of one product with AᵀA and two with A is cheaper."""
-    gram = atoms.T @ atoms if atoms.shape[1] <= 2 * atoms.shape[0] else None
-    return lambda z: (z @ atoms.T) @ atoms if gram is None else z @ gram
 
 
 def _fit(state: Corrected, support: Tensor, product: _Product, n_steps: int, positive: bool) -> Corrected:

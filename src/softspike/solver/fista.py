@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from softspike.layers import gram_product
 from softspike.solver.bound import largest_eigenvalue
 from softspike.solver.gap import LassoResult, column, lasso_gap
 from softspike.solver.given import check_given
@@ -30,7 +31,7 @@ def fista(
     solves the same problem several times faster.
     """
     check_given(x, atoms)
-    gram = atoms.T @ atoms if atoms.shape[1] <= 2 * atoms.shape[0] else None
+    product = gram_product(atoms)
     correlation, level = x @ atoms, column(penalty, x)
     step = 1 / largest_eigenvalue(atoms)
     codes = torch.zeros_like(correlation) if start is None else start.clone()
@@ -42,8 +43,7 @@ def fista(
     iteration = 0
     while len(rows) and iteration < max_iterations:
         for _ in range(min(check_every, max_iterations - iteration)):
-            bent = y @ gram if gram is not None else (y @ atoms.T) @ atoms
-            new = _proximal(y - step * (bent - correlation[rows]), step * level[rows], positive)
+            new = _proximal(y - step * (product(y) - correlation[rows]), step * level[rows], positive)
             uphill = ((y - new) * (new - z)).sum(-1, keepdim=True) > 0
             t = torch.where(uphill, 1.0, t)
             t_new = (1 + torch.sqrt(1 + 4 * t.square())) / 2

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from softspike.kernels.compiled import WIDEST_GRAM, available
+from softspike.kernels.compiled import WIDEST_GRAM, accepts
 from softspike.solver.fista import fista
 from softspike.solver.gap import LassoResult, column
 from softspike.solver.given import check_given
@@ -67,7 +67,7 @@ def lasso(
 def _compilable(x: Tensor, atoms: Tensor) -> bool:
     n_atoms = atoms.shape[1]
     enough = len(x) * n_atoms >= _WORTH_IT and n_atoms <= WIDEST_GRAM
-    return enough and not x.is_cuda and x.dtype in (torch.float32, torch.float64) and available()
+    return enough and accepts(x)
 
 
 def _in_products(

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from softspike.kernels.compiled import WIDEST_GRAM, available
+from softspike.kernels.compiled import WIDEST_GRAM, accepts
 from softspike.solver.omp_compiled import pursue_compiled
 from softspike.solver.omp_plain import Pursuit, pursue_plainly
 from softspike.solver.scale import unit_and_norm
@@ -27,7 +27,7 @@ def pursue(x: Tensor, atoms: Tensor, counts: Tensor, stop: Tensor | float) -> Pu
     floor = floor.expand_as(energy)[:, 0]
     work = int(counts.sum()) * atoms.shape[1]
     enough = work >= _WORTH_IT and atoms.shape[1] <= min(WIDEST_GRAM, work // atoms.shape[1])
-    if enough and not x.is_cuda and available() and x.dtype in (torch.float32, torch.float64):
+    if enough and accepts(x):
         found = pursue_compiled(signals, atoms, counts, floor)
     else:
         found = _in_parts(signals, atoms, counts, floor)

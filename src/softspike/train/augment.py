@@ -30,7 +30,7 @@ class AsItIs(Augmentation):
 
 @dataclass(frozen=True)
 class Mirrored(Augmentation):
-    """Each image turned left to right with probability ½. Which ones, does not depend on the number of processes."""
+    """Each image turned left to right with probability ½. The choice does not depend on the number of processes."""
 
     shape: ImageShape
 

@@ -30,7 +30,7 @@ class Recordable(Protocol):
     device: torch.device
 
     def random(self) -> Generator:
-        """What a step draws from, in a state of no meaning."""
+        """The generator that a step draws from; it is seeded before every step."""
         ...
 
     def descend(self, x: Tensor, time: Time, random: Generator) -> Loss: ...

@@ -1,4 +1,4 @@
-"""7  The only loop."""
+"""7  The loop, one coder and one step at a time: what `train_batched` and `train_fused` are held against."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -80,10 +80,10 @@ def train(
     """
     device = torch.device(device)
     optimizer = optimizer if optimizer is not None else recipe.build(coder.parameter_groups())
-    one = Step(coder, optimizer, recipe, seed, device, precision, team)
-    kept = [*coder.buffers(), *(parameter.data for parameter in one.steered)]
-    recorded = captured and not one.asks_host and capturable(one, recipe.n_steps - start)
-    take = CapturedStep(one) if recorded else DirectStep(one) if direct(one) else one
+    plain = Step(coder, optimizer, recipe, seed, device, precision, team)
+    kept = [*coder.buffers(), *(parameter.data for parameter in plain.steered)]
+    recorded = captured and not plain.others_ask_host and capturable(plain, recipe.n_steps - start)
+    take = CapturedStep(plain) if recorded else DirectStep(plain) if direct(plain) else plain
     unchecked: list[Tensor] = []  # losses since the last check, left on the device
     with team.joined(coder), training(coder, device):
         for step in range(start, recipe.n_steps):

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-__all__ = ["pack", "unpack"]
+__all__ = ["below", "pack", "unpack"]
 
 
 def pack(coder: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:
@@ -19,9 +19,9 @@ def pack(coder: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:
 
 def unpack(tensors: dict[str, Tensor], coder: nn.Module, optimizer: Optimizer) -> None:
     """Put a packed state back, in place."""
-    coder.load_state_dict(_below(tensors, "model."))
+    coder.load_state_dict(below(tensors, "model."))
     state: dict[int, dict[str, Tensor]] = {}
-    for name, value in _below(tensors, "optimizer.").items():
+    for name, value in below(tensors, "optimizer.").items():
         number, key = name.split(".", 1)
         state.setdefault(int(number), {})[key] = value.clone()  # the optimiser keeps what it is given and works on it
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
@@ -36,5 +36,6 @@ def _lay_out(optimizer: Optimizer) -> None:
                 slots[key] = torch.empty_like(parameter, dtype=value.dtype).copy_(value)
 
 
-def _below(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+def below(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Those whose names begin with the prefix, without it."""
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}

@@ -42,8 +42,8 @@ class Step:
         return Generator(device=self.device)
 
     @property
-    def asks_host(self) -> bool:
-        """Whether something besides the coder does: other processes, or a loss that is scaled."""
+    def others_ask_host(self) -> bool:
+        """Whether something besides the coder asks the host: other processes, or a loss that is scaled."""
         return not isinstance(self.team, Alone) or isinstance(self.precision, Float16)
 
     def descend(self, x: Tensor, time: Time, random: Generator) -> Loss:

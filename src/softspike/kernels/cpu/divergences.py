@@ -8,7 +8,7 @@ from softspike.kernels.cpu.functions import Array, exponential, logarithm
 __all__ = ["laplace_kl", "normal_kl"]
 
 _F = np.float32
-_ZERO, _ONE, _TWO, _HALF = _F(0), _F(1), _F(2), _F(0.5)
+_ZERO, _ONE, _HALF = _F(0), _F(1), _F(0.5)
 
 
 @compiled

@@ -47,10 +47,12 @@ def _command(what: str, plain_errors: PlainErrors) -> Callable[..., None]:
             from softspike.reproduce.deep.asked import DeepOptions
             from softspike.reproduce.deep.job import deep_job
 
-            deep_job(what, DeepOptions(
-                out, data, quick, device, epochs, peak_rate, methods, dimensions, shares, seeds, conventions, precision,
-                inception, limit_minutes, keep_models,
-            ))  # fmt: skip
+            asked = DeepOptions(
+                out, data, quick, device, epochs=epochs, peak_rate=peak_rate, methods=methods, dimensions=dimensions,
+                shares=shares, seeds=seeds, conventions=conventions, precision=precision, inception=inception,
+                limit_minutes=limit_minutes, keep_models=keep_models,
+            )  # fmt: skip
+            deep_job(what, asked)
 
     return command
 

@@ -10,7 +10,7 @@ from torch.optim import SGD
 from softspike.coder import Coder
 from softspike.encoder import MLPEncoder
 from softspike.generator import Dictionary
-from softspike.kernels.sampling import Law
+from softspike.kernels.sampling import Form, Law
 from softspike.kernels.settings import Settings
 from softspike.model import VariationalCoder
 from softspike.objective import BestOf, MeanOf
@@ -54,15 +54,15 @@ class _Family(NamedTuple):
     """What a posterior goes with: by exact types, since a subclass may compute something else."""
 
     laplace: bool
-    form: int  # of `Law`, without a threshold
+    form: Form  # without a threshold
     heads: tuple[str, ...]
     prior: type[Prior]
 
 
 _FAMILIES: dict[type[Posterior], _Family] = {
-    GaussianPosterior: _Family(False, 0, ("location", "log_variance"), NormalPrior),
-    LaplacePosterior: _Family(True, 0, ("location", "log_scale"), LaplacePrior),
-    SpikeSlabPosterior: _Family(False, 3, ("location", "log_variance", "spike"), SpikeSlabPrior),
+    GaussianPosterior: _Family(False, Form.PLAIN, ("location", "log_variance"), NormalPrior),
+    LaplacePosterior: _Family(True, Form.PLAIN, ("location", "log_scale"), LaplacePrior),
+    SpikeSlabPosterior: _Family(False, Form.SPIKE, ("location", "log_variance", "spike"), SpikeSlabPrior),
 }
 _READINGS: list[object] = [logit_of_rate, log_of_rate, clipped_log_of_rate]  # numbered as in `Settings`
 
@@ -107,14 +107,14 @@ def _law(coder: VariationalCoder) -> tuple[Law, list[nn.Linear]]:
     heads = [getattr(posterior, name) for name in family.heads]
     if threshold is None:
         return Law(family.laplace, family.form), heads
-    must(family.form == 0, f"a {type(posterior).__name__} without a threshold")
+    must(family.form == Form.PLAIN, f"a {type(posterior).__name__} without a threshold")
     must(type(threshold) is Threshold, f"a Threshold, not a {type(threshold).__name__}")
     must(threshold.law_type is ShiftedSoft, f"a ShiftedSoft threshold, not {threshold.law_type.__name__}")
     level = threshold.level
     must(type(level) in (FixedLevel, GammaLevel), f"a fixed or Gamma level, not a {type(level).__name__}")
     if isinstance(level, GammaLevel):
-        return Law(family.laplace, 2), [*heads, level.log_concentration, level.log_rate]
-    return Law(family.laplace, 1), heads
+        return Law(family.laplace, Form.GAMMA), [*heads, level.log_concentration, level.log_rate]
+    return Law(family.laplace, Form.FIXED), heads
 
 
 def _settings(coder: VariationalCoder) -> Settings:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from softspike.kernels.sampling import Law
+from softspike.kernels.sampling import Form, Law
 from softspike.kernels.settings import table
 from softspike.train.fused.reading import Reading
 
@@ -93,8 +93,8 @@ class Replicas:
             table([r.settings for r in mine], device),
             torch.empty(len(mine), n_rows, law.n_heads * d, device=device),
             torch.empty(len(mine), -(-samples // 4) * 4, n_rows, device=device),
-            torch.empty(each if law.form > 1 else one, device=device),
-            torch.ones(each if law.form == 2 else one, device=device),
+            torch.empty(each if law.form in (Form.GAMMA, Form.SPIKE) else one, device=device),
+            torch.ones(each if law.draws_levels else one, device=device),
         )  # fmt: skip
 
     @torch.no_grad()
