@@ -131,6 +131,8 @@ def test_the_verdict_compares_equal_accuracy_only() -> None:
     assert "ours is 2.00 × slower than the fastest of equal accuracy, quick OMP" in omp
     assert omp.endswith("(quick OMP on 9 signals, softspike OMP on 10).")
     assert "signals" not in lasso
+    rows[-1] = rows[-1]._replace(quality=Quality(0.51, 8.0, None))
+    assert verdicts(rows, 1e-3)[-1].endswith("; at the same count it explains 0.5100, ours 0.5000.")
 
 
 @pytest.mark.parametrize(

@@ -149,16 +149,19 @@ def test_several_starts_are_refused_before_a_folder_is_made(tmp_path):
 
 FEWER_PATCHES = """
 import runpy
+from dataclasses import replace
 from softspike.command import source
-cut = source.photograph_patches
+from softspike.fitting import placing
+cut, refit = source.photograph_patches, placing.refit_dictionary
 source.photograph_patches = lambda n_train, n_valid, **options: cut(n_train // 160, n_valid // 40, **options)
+placing.refit_dictionary = lambda coder, plan, *given: refit(coder, replace(plan, dictionary_refits=1), *given)
 runpy.run_module("softspike", run_name="__main__", alter_sys=True)
 """
 
 
 @pytest.mark.slow
 def test_demo(tmp_path):
-    """As a user starts it: in a process of its own, with nothing given but a length; on fewer patches."""
+    """As a user starts it: in a process of its own, with nothing given but a length; few patches, one refit."""
     words = [sys.executable, "-c", FEWER_PATCHES, "demo", "--steps", "3"]
     alone = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=alone)

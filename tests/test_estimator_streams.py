@@ -114,6 +114,16 @@ def test_partial_fit_takes_a_single_row_and_refuses_another_width():
         coder.partial_fit(X[:, :5])
 
 
+def test_a_count_that_is_set_on_a_few_rows_is_told():
+    stream = quick(max_steps=20).partial_fit(X[:1])
+    with pytest.warns(UserWarning, match="set on 1 row, all that was learned from; it means little before 50"):
+        stream.transform(X)
+    stream.partial_fit(X[:60])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        stream.transform(X)
+
+
 @pytest.mark.parametrize("factor", [10, 1000])
 @pytest.mark.usefixtures("no_simulation", "one_refit")
 def test_one_outlier_does_not_move_the_count(factor):

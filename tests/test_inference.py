@@ -184,6 +184,30 @@ def test_the_faster_way_is_measured_once(monkeypatch):
     assert len(asked) == len(decoding.WAYS)
 
 
+@pytest.mark.parametrize("fast", decoding.WAYS)
+def test_the_way_that_takes_least_time_is_chosen(monkeypatch, fast):
+    """Of real clocks: the two others sleep. And by rows from all over, of which the first are empty."""
+    tried = []
+
+    def slow(codes, atoms):
+        time.sleep(0.02)
+        return decoding.plain(codes, atoms)
+
+    def quick(codes, atoms):
+        tried.append(codes.nnz)
+        return decoding.plain(codes, atoms)
+
+    for name in decoding.WAYS:
+        monkeypatch.setitem(decoding.WAYS, name, quick if name == fast else slow)
+    monkeypatch.setattr(decoding, "_SMALL", 0)
+    monkeypatch.setattr(decoding, "_known", {})
+    filled = sparse.random(3000, 30, 0.2, "csr", dtype=np.float32, rng=np.random.default_rng(0))
+    codes = sparse.vstack([sparse.csr_matrix((300, 30), dtype=np.float32), filled]).tocsr()
+    decoding.decode_csr(codes, np.ones((30, 20), np.float32))
+    assert list(decoding._known.values()) == [fast]
+    assert tried[0] == pytest.approx(256 * codes.nnz / 3300, rel=0.2)
+
+
 @pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csc_matrix, sparse.coo_array, np.asarray])
 def test_inverse_transform_takes_any_form(coder, form):
     codes = coder.transform(X)

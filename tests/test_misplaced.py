@@ -64,6 +64,13 @@ def test_an_atom_that_most_rows_use_by_themselves_is_left_alone() -> None:
     assert Shared.of(codes) == []
 
 
+@pytest.mark.parametrize("n_atoms", [1, 8])
+def test_an_atom_that_is_the_only_one_in_use_has_a_part_of_none(n_atoms: int) -> None:
+    codes = torch.zeros(100, n_atoms)
+    codes[:, 0] = 1 + torch.arange(100.0)
+    assert Shared.of(codes) == []
+
+
 def test_a_merged_atom_is_split_and_the_idle_one_spared() -> None:
     """Atom 4 lies between two sources, ±0.3v away from them, and atom 11 is hardly used: cosine with v above .99."""
     random = torch.Generator().manual_seed(1)

@@ -196,7 +196,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
     # ── using ──
 
     def transform(self, X: Any, return_std: bool = False) -> Any:
-        """The deterministic codes of X, CSR with exact zeros, in the precision of X.
+        """The deterministic codes of X, CSR with exact zeros: float32 of float32 data, else float64.
 
         With `return_std`, the pair (codes, std): the standard deviation of every coefficient, (n_samples,
         n_components), such that code ± 1.645·std is a 90 % interval for the coefficients that are active in the code.

@@ -24,7 +24,8 @@ def test_two_gigabytes_train_in_little_private_memory(tmp_path):
     for first in range(0, ROWS, ROWS // 20):
         array[first : first + 500] = random.standard_normal((500, FEATURES))
     del array
-    words = ["train", path, "-o", tmp_path / "run", "--steps", 5, "--components", 64]
+    (tmp_path / "few.json").write_text('{"dictionary_refits": 1}')  # the last fit reads a few thousand rows only
+    words = ["train", path, "-o", tmp_path / "run", "--steps", 5, "--components", 64, "--config", tmp_path / "few.json"]
     process = subprocess.Popen(
         [sys.executable, "-m", "softspike", *map(str, words)], env={**os.environ, "OMP_NUM_THREADS": "1"}
     )

@@ -38,7 +38,7 @@ class Size(NamedTuple):
 
 
 def bench_job(out: Path | None, size: Size) -> list[Row]:
-    """Measure, print the tables, and write OUT.md and OUT.json."""
+    """Measure, print the tables, and write OUT.md and OUT.json, which grow with every number of components."""
     if size.rounds < 2:
         raise ValueError(f"{size.rounds} rounds were asked for, expected at least 2 rounds: one says nothing")
     if min(size.components, default=0) <= size.active or size.signals < 1:
@@ -54,24 +54,25 @@ def bench_job(out: Path | None, size: Size) -> list[Row]:
     for name in size.peers or ():
         if name not in PEERS:
             raise ValueError(f"{name!r} was asked for, expected peers among {', '.join(PEERS)}")
+    print(_head(size))
     rows: list[Row] = []
-    for number, components in enumerate(size.components):
-        print(f"{components:,} atoms: learning a dictionary …", flush=True)
+    for components in dict.fromkeys(size.components):
+        print(f"\n{components:,} atoms: learning a dictionary …", flush=True)
         problem = make_problem(components, size.signals, size.active, size.learning)
-        rows += _measure(problem, size)
-        print(("\n" if number else "") + markdown(rows[-_count(rows, components) :]), flush=True)
-    text = _page(rows, size)
-    if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        content = {"machine": machine(), "size": size._asdict(), "rows": [row.json() for row in rows]}
-        write_atomically(out.with_suffix(".json"), json.dumps(content, indent=1).encode())
-        write_atomically(out.with_suffix(".md"), text.encode())
+        measured = _measure(problem, size)
+        rows += measured
+        print(markdown(measured), flush=True)
+        if out is not None:  # after every size, so that nothing is lost where the rest is not waited for
+            _write(out, rows, size)
     print("\n".join(verdicts(rows, GAP) + _absent(size)))
     return rows
 
 
-def _count(rows: Sequence[Row], components: int) -> int:
-    return sum(row.components == components for row in rows)
+def _write(out: Path, rows: Sequence[Row], size: Size) -> None:
+    out.parent.mkdir(parents=True, exist_ok=True)
+    content = {"machine": machine(), "size": size._asdict(), "rows": [row.json() for row in rows]}
+    write_atomically(out.with_suffix(".json"), json.dumps(content, indent=1).encode())
+    write_atomically(out.with_suffix(".md"), _page(rows, size).encode())
 
 
 def _measure(problem: Problem, size: Size) -> list[Row]:
@@ -122,13 +123,17 @@ def _absent(size: Size) -> list[str]:
     return [f"Left out: {name}, {reason} (pip install 'softspike[bench]')." for name, reason in absent.items()]
 
 
-def _page(rows: Sequence[Row], size: Size) -> str:
+def _head(size: Size) -> str:
+    """What the columns are."""
     here = machine()
-    head = (
+    return (
         f"{size.rounds} rounds in which all methods take turns; {here['cores']} cores, "
         f"{'with a' if here['gpu'] else 'no'} GPU. Times are over those of our lasso, for OMP over our OMP, as medians "
         "of the rounds' ratios with their range; CPU is the same of processor time, all threads together. Gap: 99 % of "
         "signals are below, over ½‖x‖²."
     )
+
+
+def _page(rows: Sequence[Row], size: Size) -> str:
     said = "\n".join(f"- {line}" for line in verdicts(rows, GAP) + _absent(size))
-    return "\n\n".join([head, markdown(rows).strip(), said]) + "\n"
+    return "\n\n".join([_head(size), markdown(rows).strip(), said]) + "\n"

@@ -123,7 +123,7 @@ def _one_by_one(problem: Problem, package: str, make: Callable[[float, float], A
             with _quietly():
                 return np.stack([solver.fit(atoms, row).coef_.copy() for row in x[:n]])
 
-        return Entry("lasso", package, "Lasso", code, f"one signal per call, one core, tol={tolerance:g}")
+        return Entry("lasso", package, "Lasso", code, f"one signal per call, tol={tolerance:g}")
 
     for tolerance in _TOLERANCES:
         found = entry(tolerance)

@@ -101,7 +101,8 @@ def _constant(constant: Tensor) -> DataError:
     word = "column" if len(columns) == 1 else "columns"
     return DataError(
         f"the data has {_times(len(columns), 'constant feature')} of {len(constant)} ({word} {listed}, from 0), "
-        "expected every feature to vary in float32; drop them, or rescale the data where they are not really constant."
+        'expected every feature to vary in float32; drop them, let them pass with constant_features="keep", or rescale '
+        "the data where they are not really constant."
     )
 
 

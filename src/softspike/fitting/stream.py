@@ -15,6 +15,7 @@ __all__ = ["Stream"]
 
 # The cut is placed on the latest rows: enough for a mean count within 2 %, at most 64 MiB of them.
 _RECENT_ROWS, _RECENT_NUMBERS = 4096, 2**24
+_FEW_ROWS = 50
 
 
 class Stream:
@@ -48,10 +49,16 @@ class Stream:
     def settle(self) -> None:
         """Place the cut for the model as it is now. The level moves with every step, so an older cut would miss it."""
         if not self.settled:
-            standardiser = self.fitted.standardiser
+            coder, standardiser = self.fitted.coder, self.fitted.standardiser
             x = standardiser(torch.cat(list(self.recent)).to(standardiser.mean.device))
-            self.fitted.coder.calibrate(x, self.target_active)
+            coder.calibrate(x, self.target_active)
             self.settled = True
+            if coder.counts_by_rows and len(x) < _FEW_ROWS:
+                some = "1 row" if len(x) == 1 else f"{len(x)} rows"
+                notice(
+                    f"the number of active components is set on {some}, all that was learned from; it means little "
+                    f"before {_FEW_ROWS}: give partial_fit more"
+                )
 
     def _learn(self, batch: Tensor) -> None:
         coder, standardiser, recipe, optimizer, precision = self.fitted

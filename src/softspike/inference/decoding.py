@@ -61,7 +61,8 @@ def _fastest(codes: sparse.csr_matrix, atoms: np.ndarray) -> str:
     activity = round(log2(max(codes.nnz / codes.shape[0], 1)))
     key = atoms.shape, atoms.dtype, activity, torch.get_num_threads()
     if key not in _known:
-        some = codes[:_TRIED]
+        n = codes.shape[0]
+        some = codes[np.linspace(0, n - 1, min(n, _TRIED)).astype(int)]  # from all over: the first may be unlike others
         _known[key] = min(WAYS, key=lambda name: _seconds(WAYS[name], some, atoms))
     return _known[key]
 

@@ -1,4 +1,4 @@
-"""A sparse matrix that grows by rows without ever being held twice."""
+"""A sparse matrix that grows by rows and is not held twice in the end."""
 
 import numpy as np
 from scipy import sparse
@@ -12,7 +12,8 @@ class GrowingCSR:
     """CSR (n, d) from dense blocks (B, d), in order.
 
     Room is made for all rows from what those so far needed; pages that no value is written to take no memory, and what
-    is left over is given back. Stacking blocks at the end would hold all of them a second time.
+    is left over is given back. Where later rows need more, what there is moves to more room, both being held meanwhile.
+    Stacking blocks at the end would hold all of them a second time in any case.
     """
 
     def __init__(self, n_columns: int, dtype: np.dtype, n_rows: int):

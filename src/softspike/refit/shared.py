@@ -29,7 +29,7 @@ class Shared(NamedTuple):
         v is where Σ|z − Σ vⱼzⱼ| over rows is least, which is 0 in as many rows as can be."""
         used = (codes != 0).to(torch.float32).mean(0)
         atom = int(used.argmax())
-        if used[atom] <= _MOSTLY:
+        if used[atom] <= _MOSTLY or int((used > 0).sum()) < 2:  # where it is alone, nothing has a part of it
             return []
         value, others = codes[:, atom].double(), codes.double()
         others[:, atom] = 0
