@@ -176,7 +176,7 @@ def test_one_source_alone_is_found() -> None:
     random = np.random.default_rng(0)
     source = np.abs(random.standard_normal(12))
     x = np.abs(random.standard_normal((500, 1))) * source
-    coder = SparseCoder(8, n_active=1, positive=True, max_steps=20, random_state=0, verbose=False).fit(x)
+    coder = SparseCoder(8, n_active=1, positive=True, max_steps=200, random_state=0, verbose=False).fit(x)
     atoms = coder.components_ / np.linalg.norm(coder.components_, axis=1, keepdims=True)
     assert (atoms @ source).max() > 0.999 * np.linalg.norm(source)
     SparseCoder(1, sparsity=0.5, max_steps=20, random_state=0, verbose=False).fit(random.standard_normal((500, 8)))

@@ -129,7 +129,7 @@ def test_the_public_door_takes_the_compiled_road(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("softspike.solver.pursuit._WORTH_IT", 1)
     fast = everything()
-    monkeypatch.setattr("softspike.solver.pursuit.available", lambda: False)
+    monkeypatch.setattr("softspike.solver.pursuit.accepts", lambda x: False)
     for one, other in zip(fast, everything(), strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-8)
     assert not fast[0][5].any()
