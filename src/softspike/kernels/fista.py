@@ -4,6 +4,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from softspike.kernels.options import FUSED
+
 __all__ = ["MOST_COMPONENTS", "fista_codes"]
 
 MOST_COMPONENTS = 512  # a row of codes lives in registers
@@ -99,5 +101,5 @@ def fista_codes(
         gram, correlations, energies, codes, points, gaps, bounds, penalties, penalty_of, clock,
         n_rows, d, penalties.shape[1], tolerance, max_iterations, CHECK_EVERY=check_every, ROWS=16,
         COMPONENTS=max(16, triton.next_power_of_2(d)), INNER=min(32, max(16, triton.next_power_of_2(d))),
-        num_warps=8, num_stages=3,
+        num_warps=8, num_stages=3, **FUSED,
     )  # fmt: skip

@@ -4,6 +4,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from softspike.kernels.options import FUSED
+
 __all__ = ["gather"]
 
 
@@ -29,5 +31,5 @@ def gather(data: Tensor, order: Tensor, order_of: Tensor, clock: Tensor, out: Te
     rows = 16
     _gather[(triton.cdiv(n_rows, rows), n_replicas)](
         data, order, order_of, clock, out, order.shape[1], n_rows, n_features, order.shape[1] // n_rows,
-        ROWS=rows, FEATURES=min(256, triton.next_power_of_2(n_features)), num_warps=4,
+        ROWS=rows, FEATURES=min(256, triton.next_power_of_2(n_features)), num_warps=4, **FUSED,
     )  # fmt: skip

@@ -10,6 +10,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from softspike.kernels.options import FUSED
+
 __all__ = ["Tiles", "decoding_error", "descend", "forward", "input_gradient"]
 
 
@@ -155,7 +157,7 @@ def forward(
     grid = (triton.cdiv(n_out, t.columns), triton.cdiv(n_rows, t.rows), n_replicas)
     _forward[grid](
         x, weight, bias, out, n_rows, n_in, n_out, RELU=relu, ROWS=t.rows, OUT=t.columns, IN=t.inner,
-        PRECISION=precision, num_warps=t.warps, num_stages=t.stages,
+        PRECISION=precision, num_warps=t.warps, num_stages=t.stages, **FUSED,
     )  # fmt: skip
 
 
@@ -169,7 +171,7 @@ def decoding_error(
     grid = (triton.cdiv(n_features, t.columns), triton.cdiv(n_rows, t.rows), n_replicas)
     _decoding_error[grid](
         codes, atoms, x, out, totals, n_rows, d, n_features, 1 / n_rows, ROWS=t.rows, FEATURES=t.columns,
-        COMPONENTS=t.inner, PRECISION=precision, num_warps=t.warps, num_stages=t.stages,
+        COMPONENTS=t.inner, PRECISION=precision, num_warps=t.warps, num_stages=t.stages, **FUSED,
     )  # fmt: skip
 
 
@@ -184,7 +186,7 @@ def input_gradient(
     grid = (triton.cdiv(n_in, t.columns), triton.cdiv(n_rows, t.rows), n_replicas)
     _input_gradient[grid](
         slope, weight, activation, out, n_rows, n_in, n_out, ROWS=t.rows, OUT=t.inner, IN=t.columns,
-        PRECISION=precision, num_warps=t.warps, num_stages=t.stages,
+        PRECISION=precision, num_warps=t.warps, num_stages=t.stages, **FUSED,
     )  # fmt: skip
 
 
@@ -205,7 +207,7 @@ def descend(
         slope, x, weight, weight if momentum is None else momentum, weight if bias is None else bias,
         weight if bias_momentum is None else bias_momentum, rates, clock, n_rows, n_in, n_out, scale, decay, inertia,
         MOMENTUM=momentum is not None, BIAS=bias is not None, ROWS=t.inner, OUT=t.rows, IN=t.columns,
-        PRECISION=precision, num_warps=t.warps, num_stages=t.stages,
+        PRECISION=precision, num_warps=t.warps, num_stages=t.stages, **FUSED,
     )  # fmt: skip
 
 

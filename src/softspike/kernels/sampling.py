@@ -8,6 +8,7 @@ import triton
 from torch import Tensor
 
 from softspike.kernels.draws import Form
+from softspike.kernels.options import FUSED
 from softspike.kernels.resident import score_resident
 from softspike.kernels.slopes import head_slopes
 from softspike.kernels.winner import redraw, score
@@ -84,7 +85,7 @@ def score_samples(
     tiles = tiles or scoring_tiles(law, atoms, n_rows, n_scored)
     tensors = (heads, atoms, x, scores, settings, time.keys, time.clock, time.warm_ups, time.warm_up_of)
     sizes = (n_rows, n_features, d, time.n_steps, n_scored)
-    options = {"FEATURES": _power(n_features, 256), "PRECISION": precision, "num_warps": 8, **law.constants}
+    options = {"FEATURES": _power(n_features, 256), "PRECISION": precision, "num_warps": 8, **FUSED, **law.constants}
     grid = triton.cdiv(n_rows, tiles.rows)
     if isinstance(tiles, Resident):
         score_resident[(grid, triton.cdiv(n_scored // 4, tiles.groups), n)](
@@ -120,7 +121,7 @@ def redraw_winners(
     redraw[(triton.cdiv(d, 64), triton.cdiv(n_rows, rows), n)](
         heads, scores, codes, noises, extras, shapes, settings, time.keys, time.clock, time.warm_ups, time.warm_up_of,
         totals, n_rows, d, time.n_steps, n_scored, 1 / n_rows, **law.constants,
-        ROWS=rows, SAMPLES=triton.next_power_of_2(n_scored), COMPONENTS=64, num_warps=4,
+        ROWS=rows, SAMPLES=triton.next_power_of_2(n_scored), COMPONENTS=64, num_warps=4, **FUSED,
     )  # fmt: skip
 
 
@@ -137,5 +138,5 @@ def slopes_at_heads(
         time.warm_up_of, time.temperatures, time.temperature_of, totals,
         n_rows, n_features, d, time.n_steps, 1 / n_rows, **law.constants,
         ROWS=16, FEATURES=_power(n_features, 64), COMPONENTS=columns, PRECISION=precision,
-        num_warps=4, num_stages=3,
+        num_warps=4, num_stages=3, **FUSED,
     )  # fmt: skip

@@ -5,6 +5,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from softspike.kernels.options import FUSED
+
 __all__ = ["affine_relu_", "squared_errors"]
 
 
@@ -24,7 +26,7 @@ def affine_relu_(x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
         raise ValueError(f"the maps have strides {x.stride()}, expected channels-last memory")
     block = 4096
     _affine_relu[(triton.cdiv(x.numel(), block),)](
-        x, scale, shift, x.numel(), CHANNELS=x.shape[1], BLOCK=block, num_warps=8
+        x, scale, shift, x.numel(), CHANNELS=x.shape[1], BLOCK=block, num_warps=8, **FUSED
     )
     return x
 
@@ -49,6 +51,6 @@ def squared_errors(x: Tensor, logits: Tensor) -> Tensor:
     out = torch.empty(n_samples, n_rows, device=x.device)
     block = min(1024, triton.next_power_of_2(n_features))
     _squared_errors[(n_samples * n_rows,)](
-        x.contiguous(), logits.contiguous(), out, n_rows, n_features, BLOCK=block, num_warps=4
+        x.contiguous(), logits.contiguous(), out, n_rows, n_features, BLOCK=block, num_warps=4, **FUSED
     )
     return out
