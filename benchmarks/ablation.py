@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from benchmarks.gpu import gpu_name
 from benchmarks.timing import fused, in_turns, plain_us, rerun, side_by_side, timer
 from benchmarks.written import WrittenGradients
 from softspike.kernels.sampling import Resident, Tiled, Timing, score_samples, scoring_tiles
@@ -107,7 +108,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=Path("ablation.json"))
     parser.add_argument("--only", nargs="*", choices=list(PARTS), default=list(PARTS))
     options = parser.parse_args()
-    results: dict[str, Any] = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
+    results: dict[str, Any] = {"device": gpu_name(parser), "torch": torch.__version__}
     begun = time.perf_counter()
     for name in options.only:
         for row in PARTS[name]("cuda"):

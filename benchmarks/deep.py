@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from benchmarks.deep_bare import Bare, NetSetting, copy_weights
+from benchmarks.gpu import gpu_name
 from softspike.data.device import DevicePixels
 from softspike.methods import ConvNetworks, Plan, build, method_named
 from softspike.report.table import print_table
@@ -134,6 +135,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the times here as well")
     parser.add_argument("nets", nargs="*", default=["fashion-mnist", "celeba"], help=f"of {', '.join(NETS)}")
     given = parser.parse_args()
+    if torch.device(given.device).type == "cuda":
+        gpu_name(parser)
     device = torch.device(given.device)
     name = given.precision or ("bfloat16" if device.type == "cuda" else "float32")
     precision = BFloat16() if name == "bfloat16" else FullPrecision()

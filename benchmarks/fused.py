@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from benchmarks.floor import Rates, floor, loads_of, measured_rates
+from benchmarks.gpu import gpu_name
 from benchmarks.timing import plain_us
 from benchmarks.whole_runs import VARIATIONAL, fista_whole, quality, starts, table1
 from softspike.data import TensorRows
@@ -148,7 +149,7 @@ def main() -> None:
         parser.error(
             f"{' and '.join(needing)}: --olshausen is needed, the path of the images; or choose parts with --only"
         )
-    about = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
+    about = {"device": gpu_name(parser), "torch": torch.__version__}
     write(options.output, options.only, about, options.olshausen)
 
 

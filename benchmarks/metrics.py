@@ -68,9 +68,9 @@ MEASURES: dict[str, tuple[tuple[int, int], Measure]] = {
     "collapse": ((16_000, 256), lambda x, z: feature_collapse(z)),
     "estimated dictionary": ((16_000, 256), estimated_dictionary),
     "OMP and FISTA at 26 active": ((2_000, 256), lambda x, z: matched_solvers(torch.eye(256), x, 26.0)),
-    "gradient SNR, 50 passes": ((100, 256), lambda x, z: snr(x)),
-    "bound, K = 200": ((16_000, 256), lambda x, z: mean_bound(coder(), TensorRows(x), 200)),
-    "multi-information, large": (LARGE, lambda x, z: multi_information(z)),
+    "gradient SNR of 50 passes": ((100, 256), lambda x, z: snr(x)),
+    "bound of 200 draws": ((16_000, 256), lambda x, z: mean_bound(coder(), TensorRows(x), 200)),
+    "multi-information of large codes": (LARGE, lambda x, z: multi_information(z)),
 }
 
 
@@ -88,12 +88,19 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("measures", nargs="*", default=list(MEASURES), help=f"of {', '.join(MEASURES)}")
     given = parser.parse_args()
+    for name in given.measures:
+        if name not in MEASURES:
+            parser.error(f"{name!r} is no measure, expected one of: {', '.join(MEASURES)}")
     lines, context = [], multiprocessing.get_context("spawn")
     for name in given.measures:
         receiver, sender = context.Pipe(duplex=False)
         child = context.Process(target=run, args=(name, given.threads, sender))
         child.start()
-        seconds, gigabytes = receiver.recv()
+        sender.close()  # of the two ends of the pipe: a child that fails closes the last one
+        try:
+            seconds, gigabytes = receiver.recv()
+        except EOFError:
+            raise SystemExit(f"{name} ended without a figure; what went wrong stands above") from None
         child.join()
         size = "{:,} × {:,}".format(*MEASURES[name][0])
         lines.append((name, f"{seconds:.1f} s", f"{size}; peak memory of the process {gigabytes:.2f} GB"))

@@ -19,7 +19,7 @@ import torch
 
 from experiments.frontier_cell import OURS, Cell, complete
 from experiments.frontier_report import write_report
-from experiments.workers import names_of, threads_of
+from experiments.workers import at_least, names_of, threads_of
 from softspike.fitting import pick_device
 from softspike.methods import METHODS as ALL
 
@@ -51,22 +51,22 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--data", default="photographs", help="'photographs', or a path of the Olshausen–Field images (.mat or .npy)")
-    add("--components", type=int, default=256)
+    add("--components", type=at_least(2), default=256)
     add("--active", type=_numbers, default=[6, 12, 26, 50], help="mean counts of active components")
     add("--sparsity", type=_numbers, help="percentages instead of counts; no rivals are solved for then")
     add("--methods", type=names_of(ALL), default=list(METHODS), help=f"of {', '.join(ALL)}; with commas")
-    add("--steps", type=int, default=6000)
-    add("--batch", type=int, default=1024)
+    add("--steps", type=at_least(1), default=6000)
+    add("--batch", type=at_least(1), default=1024)
     add("--learning-rate", type=float, help="for all methods; their own by default")
-    add("--encoder-steps", type=int, default=5)
-    add("--rounds", type=int, default=20, help="of correction of our supports")
-    add("--refits", type=int, default=200, help="of our dictionary, after training; at most")
+    add("--encoder-steps", type=at_least(1), default=5)
+    add("--rounds", type=at_least(0), default=20, help="of correction of our supports")
+    add("--refits", type=at_least(0), default=200, help="of our dictionary, after training; at most")
     add("--positive", action="store_true", help="codes ≥ 0; no rivals are solved for then")
     add("--asked", type=float, default=1.0, help="of each count, what our method is asked for")
     add("--seeds", type=_numbers, default=[0])
     add("--device", default="auto")
-    add("--workers", type=int, default=1, help="processes, each with its own cells")
-    add("--solver-patches", type=int, default=4000, help="unseen patches on which OMP and FISTA are solved")
+    add("--workers", type=at_least(1), default=1, help="processes, each with its own cells")
+    add("--solver-patches", type=at_least(1), default=4000, help="unseen patches on which OMP and FISTA are solved")
     add("--compile", action="store_true", help="torch.compile the encoder: fewer kernels on a GPU")
     add("--quick", action="store_true", help="few patches, few steps, two counts")
     add("--plot", action="store_true", help="only the tables and figures of what is finished")

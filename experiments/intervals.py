@@ -20,7 +20,7 @@ import torch
 
 from experiments.recovery_cell import OURS, Cell, complete
 from experiments.recovery_problems import drawn
-from experiments.workers import threads_of
+from experiments.workers import at_least, threads_of
 
 KEPT = ("coverage_active", "coverage_active_found", "ece", "brier", "atoms_share", "f1", "active", "dead_training")
 FOUND = 0.9  # of the atoms: a problem that was learned
@@ -46,10 +46,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="experiments.intervals", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--first", type=int, default=0, help="number of the first problem")
-    parser.add_argument("--problems", type=int, default=64, help="how many")
-    parser.add_argument("--steps", type=int, default=3000, help="of training")
-    parser.add_argument("--workers", type=int, default=1, help="processes, each with its own problems")
+    parser.add_argument("--first", type=at_least(0), default=0, help="number of the first problem")
+    parser.add_argument("--problems", type=at_least(1), default=64, help="how many")
+    parser.add_argument("--steps", type=at_least(1), default=3000, help="of training")
+    parser.add_argument("--workers", type=at_least(1), default=1, help="processes, each with its own problems")
     parser.add_argument("--out", type=Path, required=True)
     return parser
 

@@ -29,7 +29,7 @@ import torch
 from experiments.recovery_cell import OURS, Cell, complete
 from experiments.recovery_problems import PROBLEMS
 from experiments.recovery_summary import summarise
-from experiments.workers import names_of, threads_of
+from experiments.workers import at_least, names_of, threads_of
 from softspike.fitting import pick_device
 from softspike.methods import METHODS as ALL
 
@@ -44,7 +44,9 @@ class _Job(NamedTuple):
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    _check_count(parser, options.problem, options.asked)
     steps = options.steps or PROBLEMS[options.problem].steps
     cells = [
         Cell(options.problem, method, seed, options.noise, steps, options.encoder_steps, options.refits, options.asked)
@@ -82,19 +84,30 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("problem", choices=PROBLEMS)
-    add("--seeds", type=int, default=5, help="how many")
-    add("--first-seed", type=int, default=0)
+    add("--seeds", type=at_least(1), default=5, help="how many")
+    add("--first-seed", type=at_least(0), default=0)
     add("--noise", type=float, default=0.0)
-    add("--steps", type=int, help="training steps, for every method")
-    add("--encoder-steps", type=int, default=5)
-    add("--refits", type=int, default=200, help="of our dictionary, after training; at most")
+    add("--steps", type=at_least(1), help="training steps, for every method")
+    add("--encoder-steps", type=at_least(1), default=5)
+    add("--refits", type=at_least(0), default=200, help="of our dictionary, after training; at most")
     add("--asked", type=float, default=1.0, help="times the true count of active components, for every method")
     add("--methods", type=names_of(ALL), default=list(METHODS), help=f"of {', '.join(ALL)}; with commas")
     add("--device", default="auto")
-    add("--workers", type=int, default=1, help="processes, each with its own cells")
+    add("--workers", type=at_least(1), default=1, help="processes, each with its own cells")
     add("--out", type=Path, required=True)
     add("--plot", action="store_true", help="also draw the reliability diagram and the atoms")
     return parser
+
+
+def _check_count(parser: argparse.ArgumentParser, problem: str, asked: float) -> None:
+    """End with a sentence where so many times the true count are none, or more than there are sources."""
+    true = PROBLEMS[problem]
+    sources = true.sample(1, 0, 0.0).codes.shape[1]
+    if not 0 < asked * true.n_active < sources:
+        parser.error(
+            f"--asked is {asked:g}, which is {asked * true.n_active:g} active, expected more than 0 and fewer than the "
+            f"{sources} sources of {problem}"
+        )
 
 
 def _run(jobs: list[_Job], workers: int) -> Iterator[str]:

@@ -89,7 +89,8 @@ def measure(coder: SparseCoder, test: np.ndarray, truth: Tensor, dictionary: Ten
     atoms = dictionary_recovery(learned, dictionary)
     cosines = matched_cosines(learned, dictionary, (truth != 0).double().mean(0))
     support = support_scores(codes, truth, pairs)
-    probability = torch.from_numpy(coder.activation_probability(test))[:, pairs.found]
+    every = torch.from_numpy(coder.activation_probability(test))
+    probability = every[:, pairs.found]
     happened = (truth != 0)[:, pairs.truth]
     doubtful = probability > 0.01
     bins = reliability(probability, happened)
@@ -100,6 +101,7 @@ def measure(coder: SparseCoder, test: np.ndarray, truth: Tensor, dictionary: Ten
             torch.from_numpy(test), torch.from_numpy(coder.inverse_transform(sparse))
         ),
         "active": float((codes != 0).sum(-1).double().mean()),
+        "active_expected": float(every.double().sum(-1).mean()),
         "dead": int((codes == 0).all(0).sum()),
         "atoms_cosine": atoms.cosine,
         "atoms_share": atoms.share,

@@ -107,7 +107,9 @@ def starts(x: Tensor, atoms: Tensor, amortised: Tensor, positive: bool) -> dict[
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="experiments.refinement", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--images", type=Path, required=True, help="the Olshausen–Field images")
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--out", type=Path, required=True)

@@ -4,7 +4,7 @@ import argparse
 import os
 from collections.abc import Callable, Collection
 
-__all__ = ["names_of", "threads_of"]
+__all__ = ["at_least", "names_of", "threads_of"]
 
 
 def names_of(known: Collection[str]) -> Callable[[str], list[str]]:
@@ -17,6 +17,17 @@ def names_of(known: Collection[str]) -> Callable[[str], list[str]]:
             wanted = ", ".join(known)
             raise argparse.ArgumentTypeError(f"{strange[0]!r} is unknown, expected names of: {wanted}; commas between")
         return names
+
+    return read
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """Reads a whole number that is no smaller."""
+
+    def read(text: str) -> int:
+        if not text.lstrip("-").isdigit() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text!r} was given, expected a whole number of at least {least}")
+        return int(text)
 
     return read
 

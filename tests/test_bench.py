@@ -12,6 +12,7 @@ import torch
 from command import softspike
 
 from softspike.bench.entry import Entry, Quality
+from softspike.bench.job import targets_of
 from softspike.bench.ours import encoders
 from softspike.bench.problem import make_problem
 from softspike.bench.table import Row, verdicts
@@ -110,6 +111,25 @@ def test_a_single_timing_is_refused() -> None:
     assert "'many' was given, expected whole numbers with commas" in result.err
 
 
+def test_results_have_a_place_before_anything_is_measured(tmp_path: Path) -> None:
+    """A point in a name is part of it; what is no result of a bench stays as it is; a folder that cannot be made ends
+    it at once."""
+    assert targets_of(tmp_path / "res.v1") == (tmp_path / "res.v1.md", tmp_path / "res.v1.json")
+    assert targets_of(tmp_path / "new" / "speed.json") == (tmp_path / "new/speed.md", tmp_path / "new/speed.json")
+    (tmp_path / "config.json").write_text('{"estimator": {}}')
+    (tmp_path / "file").touch()
+    (tmp_path / "folder.md").mkdir()
+    for out, code, said in [
+        ("config", 2, "config.json is there and holds no results of a bench"),
+        ("folder", 2, "folder.md is a folder, expected a file for the results"),
+        ("file/speed", 1, "file"),
+    ]:
+        result = softspike("bench", "--quick", "-o", tmp_path / out)
+        assert (result.code, result.out) == (code, "")
+        assert said in result.err
+    assert (tmp_path / "config.json").read_text() == '{"estimator": {}}'
+
+
 def made(family: str, package: str, name: str, seconds: list[float], gap: float | None, signals: int = 10) -> Row:
     return Row(64, family, package, name, seconds, seconds, signals, Quality(0.5, 8.0, gap), "")
 
@@ -131,6 +151,7 @@ def test_the_verdict_compares_equal_accuracy_only() -> None:
     assert "ours is 2.00 × slower than the fastest of equal accuracy, quick OMP" in omp
     assert omp.endswith("(quick OMP on 9 signals, softspike OMP on 10).")
     assert "signals" not in lasso
+    assert lasso.endswith("; hasty Lasso is faster, at a gap of 1.0e-01.")
     rows[-1] = rows[-1]._replace(quality=Quality(0.51, 8.0, None))
     assert verdicts(rows, 1e-3)[-1].endswith("; at the same count it explains 0.5100, ours 0.5000.")
 

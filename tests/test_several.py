@@ -172,6 +172,13 @@ def test_a_sweep_of_something_else_is_refused(given):
         sweep(given, X)
 
 
+def test_a_sweep_checks_all_before_it_trains_one():
+    coders = [quick(n_active=2), quick(method="nope")]
+    with pytest.raises(ValueError, match="nope"):
+        sweep(coders, X)
+    assert not hasattr(coders[0], "coder_")
+
+
 @pytest.mark.usefixtures("no_simulation")
 def test_a_sweep_in_another_precision_is_every_fit():
     """Several train together in float32 only: those that ask for something else train as they would alone."""

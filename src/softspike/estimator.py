@@ -18,6 +18,7 @@ from softspike.face.ordinary import ordinary_torch
 from softspike.face.parameters import seed_of
 from softspike.face.seeing import Seen
 from softspike.fitting import Checkpoint, Stream, fit_rows, pick_device, prepare
+from softspike.fitting.offset import tell_of_offset
 from softspike.fitting.several import Outcome, Start, best_of, fit_several
 from softspike.generator import LinearGenerator
 from softspike.inference import as_array, decode_csr
@@ -162,6 +163,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
             check_shares(rows)
             return Standardiser.identity(rows.n_features)
         check_rows(rows, min_samples=2, constant=self.constant_features, moments=moments)
+        if not self._centred:
+            tell_of_offset(moments, self._target_count(self._n_components(rows.n_features)))
         return Standardiser.from_moments(moments, centred=self._centred)
 
     @ordinary_torch()

@@ -4,9 +4,10 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import islice
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 from softspike.choices import precision_named
+from softspike.data import ArrayRows, Standardiser
 from softspike.estimator import SparseCoder
 from softspike.fitting import fit_several, pick_device
 from softspike.train import Diverged, FullPrecision
@@ -14,6 +15,13 @@ from softspike.train import Diverged, FullPrecision
 __all__ = ["sweep"]
 
 _MAY_DIFFER = {"sparsity", "n_active", "beta", "random_state"}  # among coders that share shapes and schedule
+
+
+class Begun(NamedTuple):
+    """A coder whose parameters and rows are checked."""
+
+    coder: SparseCoder
+    standardiser: Standardiser
 
 
 def sweep(coders: Iterable[SparseCoder], X: Any) -> list[SparseCoder]:
@@ -37,10 +45,11 @@ def sweep(coders: Iterable[SparseCoder], X: Any) -> list[SparseCoder]:
     coders = list(coders)
     if not all(isinstance(coder, SparseCoder) for coder in coders):
         raise TypeError(f"sweep was given {coders!r}, expected a list of SparseCoder")
-    groups: dict[Hashable, list[SparseCoder]] = defaultdict(list)
-    for coder in coders:
-        groups[_company(coder)].append(coder)
-    failed = [error for group in groups.values() for error in _fit(group, X)]
+    groups: dict[Hashable, list[Begun]] = defaultdict(list)
+    for coder in coders:  # each checks its own parameters, all of them before the first is trained
+        rows, standardiser = coder.begin(X)
+        groups[_company(coder)].append(Begun(coder, standardiser))
+    failed = [error for group in groups.values() for error in _fit(group, rows)]
     if failed:
         raise failed[0]
     return coders
@@ -60,28 +69,27 @@ def _in_float32(coder: SparseCoder) -> bool:
     return coder.generator != "conv" if precision is None else isinstance(precision, FullPrecision)
 
 
-def _fit(group: Sequence[SparseCoder], X: Any) -> list[Diverged]:
+def _fit(group: Sequence[Begun], rows: ArrayRows) -> list[Diverged]:
     """What ended the training of those that did not come through."""
     if len(group) == 1:
-        return _alone(group[0], X)
-    begun = [coder.begin(X) for coder in group]  # each checks its own parameters
-    rows, standardiser = begun[0]
-    starts = [coder.starts(rows.n_features) for coder in group]
-    device = pick_device(group[0].device)
-    outcomes = iter(fit_several(rows, [start for own in starts for start in own], standardiser, device=device))
+        return _alone(group[0], rows)
+    first = group[0]
+    starts = [begun.coder.starts(rows.n_features) for begun in group]
+    device = pick_device(first.coder.device)
+    outcomes = iter(fit_several(rows, [start for own in starts for start in own], first.standardiser, device=device))
     failed: list[Diverged] = []
-    for coder, own in zip(group, starts, strict=True):
+    for begun, own in zip(group, starts, strict=True):
         ended = list(islice(outcomes, len(own)))
         if any(outcome.diverged is None for outcome in ended):
-            coder.adopt(ended, len(rows))
+            begun.coder.adopt(ended, len(rows))
         else:
-            failed += _alone(coder, X)
+            failed += _alone(begun, rows)
     return failed
 
 
-def _alone(coder: SparseCoder, X: Any) -> list[Diverged]:
+def _alone(begun: Begun, rows: ArrayRows) -> list[Diverged]:
     try:
-        coder.fit(X)
+        begun.coder.fit_rows(rows, standardiser=begun.standardiser)
     except Diverged as error:
         return [error]
     return []

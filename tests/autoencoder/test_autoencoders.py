@@ -1,5 +1,6 @@
 """TopK, BatchTopK, JumpReLU: exact counts, gradients, dead features, and the estimator around them."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from softspike import SparseCoder
 from softspike.autoencoder import Autoencoder, BatchTopKAutoencoder, JumpReLUAutoencoder, TopKAutoencoder
 from softspike.fitting import Checkpoint
 from softspike.generator import UnitNormDictionary
+from softspike.notice import Notice
 
 KINDS: list[type[Autoencoder]] = [TopKAutoencoder, BatchTopKAutoencoder, JumpReLUAutoencoder]
 NAMES = ["topk", "batchtopk", "jumprelu"]
@@ -46,6 +48,18 @@ def test_codes_are_the_affine_map_or_zero(kind: type[Autoencoder], positive: boo
 def test_topk_has_exactly_k_active() -> None:
     for k in (1, 3, 12):
         assert ((build(TopKAutoencoder, k).code(rows()) != 0).sum(-1) == k).all()
+
+
+def test_topk_tells_where_it_misses_what_was_asked_for() -> None:
+    """Halves are rounded up; 25.6 of which 26 is nearer than two per cent is met."""
+    counts = {2.5: 3, 3.5: 4, 0.2: 1, 9.9: 10}
+    assert {asked: build(TopKAutoencoder, asked).k for asked in counts} == counts
+    x = rows()
+    with pytest.warns(Notice, match=r"topk has 3 active in every row where 2\.5 were asked for"):
+        build(TopKAutoencoder, 2.5).calibrate(x, 2.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        build(TopKAutoencoder, 9.9).calibrate(x, 9.9)
 
 
 def test_positive_topk_has_at_most_k_active() -> None:

@@ -28,6 +28,7 @@ def test_cells_are_measured_once_and_summarised(workers: int, tmp_path: Path) ->
     assert 0 <= ours["coverage_active"][0] <= 1
     assert "coverage_active" not in topk
     assert {"seconds_data", "seconds", "seconds_measure"} <= ours.keys()
+    assert 0 < ours["active_expected"][0] < 16
     assert ours["ece"][0] == pytest.approx(sum(ours["ece_by_seed"]) / 2)
     bins = ours["reliability"]
     assert sum(bins["count"]) == 2 * 1024 * 16  # every entry of the test rows of both seeds
@@ -40,6 +41,22 @@ def test_cells_are_measured_once_and_summarised(workers: int, tmp_path: Path) ->
     assert json.loads(page.read_text())["methods"].keys() == {"hard-gaussian", "topk"}  # what was known stays
     for picture in (page.with_suffix(".png"), page.with_name(f"{page.stem}-atoms.png")):
         assert 5000 < picture.stat().st_size < 200_000
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (["--seeds", "0"], "'0' was given, expected a whole number of at least 1"),
+        (["--steps", "few"], "'few' was given, expected a whole number of at least 1"),
+        (["--asked", "6"], "--asked is 6, which is 18 active, expected more than 0 and fewer than the 16 sources of a"),
+    ],
+)
+def test_numbers_that_mean_nothing_are_refused(wrong: list[str], said: str, tmp_path: Path, capsys) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["a", *wrong, "--out", str(tmp_path / "out")])
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_bins_are_pooled_by_their_counts() -> None:

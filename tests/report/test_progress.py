@@ -114,7 +114,7 @@ def test_a_plain_table(capsys):
     print_table("run on data", summary_lines(SUMMARY, 5.0, Baselines(50, 0.4, 0.8)))
     out = capsys.readouterr().out
     assert out.splitlines()[0] == "run on data"
-    assert "  active components: 5.50 of 55  (asked for 5.0)" in out
+    assert "  active components: 5.50 of 55  (asked for 5.0 on unseen rows)" in out
     assert "  baseline: OMP, same dictionary: 0.800  (same mean count, 50 samples)" in out
     assert "\x1b" not in out
 

@@ -30,6 +30,7 @@ from softspike.threshold import ShiftedSoft, Subgradient, Threshold, TrackedLeve
 from softspike.train import train_in_turn, train_replicas
 from softspike.train.augment import Mirrored
 from softspike.train.fused import NotFused, train_fused
+from softspike.train.fused import fista as fused_fista
 from softspike.train.fused.engine import prepare
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -202,6 +203,28 @@ def test_fista_dictionaries_equal_plain_training():
     train_replicas(plain, ROWS, recipe, seeds=[0, 1], engine=train_in_turn)
     for one, other in zip(coders, plain, strict=True):
         torch.testing.assert_close(weights(one), weights(other), rtol=0, atol=1e-2)
+
+
+def test_fista_steps_are_no_longer_than_the_dictionary_allows(monkeypatch):
+    """1/L with L at least the largest eigenvalue of AᵀA, from the first step on, and at most 5 % above; and every code
+    reaches its gap."""
+    seen, own = [], fused_fista.fista_codes
+
+    def watched(gram, correlations, energies, codes, points, gaps, bounds, *given, **named):
+        own(gram, correlations, energies, codes, points, gaps, bounds, *given, **named)
+        seen.append((bounds / torch.linalg.eigvalsh(gram)[:, -1], gaps.max()))
+
+    monkeypatch.setattr(fused_fista, "fista_codes", watched)
+    study = replace(ODD, n_steps=8)
+    built = [build_published(PUBLISHED["fista"], study, seed=seed) for seed in range(4)]
+    for coder, _ in built:
+        coder.penalty.fill_(1.0)
+    coders = [coder for coder, _ in built]
+    train_replicas(coders, ROWS, built[0].recipe, seeds=range(4), device=DEVICE, engine=train_fused)
+    ratios = torch.stack([ratio for ratio, _ in seen])
+    assert ratios.shape == (8, 4)
+    assert 1 <= float(ratios.min()) <= float(ratios.max()) <= 1.0501
+    assert float(torch.stack([gap for _, gap in seen]).max()) <= coders[0].tolerance
 
 
 def different_atoms():

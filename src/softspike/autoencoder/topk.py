@@ -1,10 +1,15 @@
 """TopK: the same number of active components for every input."""
 
+import math
+
 from torch import Tensor
 
 from softspike.autoencoder.base import Activation, Autoencoder, largest
+from softspike.notice import notice
 
 __all__ = ["TopKAutoencoder"]
+
+_FAR = 0.02  # of a target, from where on a count misses it
 
 
 class TopKAutoencoder(Autoencoder):
@@ -15,7 +20,7 @@ class TopKAutoencoder(Autoencoder):
 
     @property
     def k(self) -> int:
-        return max(round(self.target), 1)
+        return max(math.floor(self.target + 0.5), 1)
 
     def activate(self, u: Tensor) -> Activation:
         return Activation(self.select(u))
@@ -28,4 +33,6 @@ class TopKAutoencoder(Autoencoder):
         return False
 
     def calibrate(self, x: Tensor, mean_active: float, weights: Tensor | None = None) -> None:
-        """Nothing to do: the count is what it is by construction."""
+        """Nothing to do: the count is what it is by construction, which may not be what was asked for."""
+        if abs(self.k / mean_active - 1) > _FAR:
+            notice(f"topk has {self.k} active in every row where {mean_active:g} were asked for: give a whole number")

@@ -17,7 +17,7 @@ from softspike.bench.problem import Problem
 __all__ = ["PEERS", "left_out", "peers"]
 
 _TOLERANCES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
-_TRIED = 30  # signals that a tolerance is chosen on
+_TRIED = 100  # signals that a tolerance is chosen on
 PEERS = {"scikit-learn": "sklearn", "SPAMS": "spams", "celer": "celer", "skglm": "skglm"}  # by the module they are in
 
 

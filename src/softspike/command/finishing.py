@@ -18,14 +18,15 @@ __all__ = ["figures_of", "finish", "sampled_of"]
 _USAGE_ROWS = 2000
 
 
-def finish(coder: SparseCoder, rows: Rows, run: RunFolder, what: str) -> Figures:
-    """The model, its picture and its figures."""
+def finish(coder: SparseCoder, rows: Rows, run: RunFolder, what: str, seconds: float) -> Figures:
+    """The model, its picture and its figures, after so many seconds of training."""
     config = run.config()
     run.save_model(coder.model_tensors())
     run.write_json("config.json", {**config, **coder.config(), "data": config["data"]})
     summary, rivals = figures = figures_of(coder, rows)
     sampled = sampled_of(coder, rows)
     content = {"on": what, **summary._asdict(), "baselines": rivals._asdict(), "target_active": coder.target_active_}
+    content["seconds"] = round(seconds, 3)
     run.write_json("summary.json", content if sampled is None else {**content, "sampled": sampled._asdict()})
     lines = summary_lines(summary, coder.target_active_, rivals)
     if sampled is not None:

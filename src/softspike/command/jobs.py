@@ -51,8 +51,8 @@ def demo_job(out: Path, steps: int | None, seed: int | None, device: str, resume
     patches, unseen = demo_rows(coder.random_state)
     standardiser = coder.check(patches)
     run.lock() if resume else run.create({**coder.config(), "data": DEMO})
-    _train(coder, patches, standardiser, run, resume=resume)
-    figures = finish(coder, unseen, run, "unseen patches")
+    seconds = _train(coder, patches, standardiser, run, resume=resume)
+    figures = finish(coder, unseen, run, "unseen patches", seconds)
     print("measuring the report …", flush=True)
     write_page(
         run.path / "report.html", [record_of(run, Source(unseen, "unseen patches", False), device, figures=figures)]
@@ -117,10 +117,10 @@ def _train_with(
         raise ValueError(f"{data} is not the data that {out} was trained on; --resume needs the same rows")
     tell_idle(said, coder.method)
     team.handed_out(lambda: _claim(run, None if resume else {**coder.config(), "data": source}))
-    _train(coder, rows, standardiser, run, checkpoint_every, resume, logs, team)
+    seconds = _train(coder, rows, standardiser, run, checkpoint_every, resume, logs, team)
     if team.leads:
         linear = isinstance(coder.coder_.generator, LinearGenerator)
-        finish(coder, some(rows) if linear else some(rows, _DEEP_ROWS), run, "training rows")
+        finish(coder, some(rows) if linear else some(rows, _DEEP_ROWS), run, "training rows", seconds)
         print(f"see what was learned: softspike report {quote(str(out))}")
 
 
@@ -195,7 +195,8 @@ def _train(
     resume: bool = False,
     logs: Sequence[str] = (),
     team: Team = Alone(),
-) -> None:
+) -> float:
+    """How long it took, the last fit of the dictionary and the calibration included; 0 for those that keep no log."""
     found = team.handed_out(lambda: run.last_checkpoint() if resume else None)
     start = Checkpoint(*found) if found else None
     log = _opened(run, rows, start.step if start else 0, logs) if team.leads else None
@@ -223,6 +224,7 @@ def _train(
     finally:
         if log is not None:
             log.close()
+    return log.seconds if log is not None else 0.0
 
 
 def _opened(run: RunFolder, rows: Rows, start: int, logs: Sequence[str]) -> Log:

@@ -53,13 +53,13 @@ def show_job(path: Path) -> None:
     known = config.get("data") or {}
     data, shape = known.get("name") or "not recorded", known.get("image_shape")
     log = run.metrics()
-    seconds = _took(log)
+    summary = run.optional_json("summary.json")
+    seconds = _took(log, summary)
     lines: list[Line] = [
         ("method", str(settings.get("method")), ""),
         ("data", str(data), size_of(shape, config.get("n_features"))),
         ("steps", f"{state.step} of {state.n_steps}", " · ".join(filter(None, [state.word, state.why, seconds]))),
     ]
-    summary = run.optional_json("summary.json")
     figures = stored_figures(summary)
     if figures and summary:
         lines += summary_lines(figures.summary, summary.get("target_active"), figures.baselines)
@@ -123,12 +123,12 @@ def describe_run(run: RunFolder) -> tuple[str, ...]:
         f"{summary.active:.2f}" if summary else "" if last.active is None else f"≈{last.active:.1f}",
         f"{stored['target_active']:.1f}" if isinstance(stored.get("target_active"), int | float) else "",
         str(summary.dead) if summary else "",
-        _took(log),
+        _took(log, stored),
     )  # fmt: skip
 
 
-def _took(log: Sequence[Mapping[str, Any]]) -> str:
-    seconds = seconds_of(log)
+def _took(log: Sequence[Mapping[str, Any]], summary: Mapping[str, Any] | None) -> str:
+    seconds = seconds_of(log, summary)
     return "" if seconds is None else duration(seconds)
 
 

@@ -50,10 +50,15 @@ class Log:
         self.append, self.files, self.begun = append, files, time.monotonic() - seconds
 
     def logged(self, progress: Progress) -> None:
-        line = metrics_of(progress, time.monotonic() - self.begun)
+        line = metrics_of(progress, self.seconds)
         self.append(line)
         for file in self.files:
             file.write(line)
+
+    @property
+    def seconds(self) -> float:
+        """Since the run began, without the pauses before it went on."""
+        return time.monotonic() - self.begun
 
     def saved(self, progress: Progress) -> None:
         for file in self.files:

@@ -64,13 +64,16 @@ class Record:
     @property
     def seconds(self) -> float | None:
         """How long training took."""
-        return seconds_of(self.log)
+        return seconds_of(self.log, self.summary)
 
 
-def seconds_of(log: Sequence[Mapping[str, Any]]) -> float | None:
-    """The time of the last line, where it has one."""
-    seconds = log[-1].get("seconds") if log else None
-    return None if seconds is None or not math.isfinite(seconds) else float(seconds)
+def seconds_of(log: Sequence[Mapping[str, Any]], summary: Mapping[str, Any] | None = None) -> float | None:
+    """What a finished run took in all, where its summary says it; else the time of the last line of its log."""
+    for said in (summary or {}, log[-1] if log else {}):
+        seconds = said.get("seconds")
+        if isinstance(seconds, int | float) and math.isfinite(seconds):
+            return float(seconds)
+    return None
 
 
 def _is_figure(name: str, value: Any) -> bool:

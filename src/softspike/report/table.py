@@ -35,7 +35,7 @@ def print_table(title: str, lines: Iterable[Line]) -> None:
 
 def summary_lines(summary: Summary, target: float | None, rivals: Baselines | None) -> list[Line]:
     """The figures of a summary, each with what it should be judged against."""
-    asked = f"asked for {target:.1f}" if target is not None else ""
+    asked = f"asked for {target:.1f} on unseen rows" if target is not None else ""
     lines = [
         ("explained variance", f"{summary.explained_variance:.3f}", "0 is the mean, 1 is everything"),
         ("active components", f"{summary.active:.2f} of {summary.n_components}", asked),

@@ -34,7 +34,8 @@ class FistaReplicas:
         self.errors = torch.empty_like(self.x)
         self.codes, self.points = (torch.zeros(n, n_rows, d, device=device) for _ in range(2))
         self.gaps = torch.zeros(n, n_rows, device=device)
-        self.direction = torch.randn(1, d, 1, generator=torch.Generator().manual_seed(0)).to(device).repeat(n, 1, 1)
+        # Along the largest eigenvalue of AᵀA: from a random start three iterations a step would stay behind at first.
+        self.direction = torch.linalg.eigh(self.atoms.mT @ self.atoms).eigenvectors[:, :, -1:].contiguous()
         self.totals = torch.zeros(n, 3, device=device)
 
     @torch.no_grad()
