@@ -16,7 +16,7 @@ __all__ = ["CompiledRounds", "correct_compiled", "worth_compiling"]
 
 _ROWS = 256  # at a time
 _FIRST, _ADDED_TO, _DROPPED_FROM, _ = STEPS
-_WORTH_IT = 2**18  # entries of a batch of codes; with fewer, loading compiled code takes longer than the correction
+_WORTH_IT = 2**16  # entries of a batch of codes; of fewer, some calls take less time than loading compiled code
 
 Floats = NDArray[np.floating]
 Steps = tuple[int, int, int, int]
