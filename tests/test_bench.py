@@ -154,6 +154,11 @@ def test_the_verdict_compares_equal_accuracy_only() -> None:
     assert lasso.endswith("; hasty Lasso is faster, at a gap of 1.0e-01.")
     rows[-1] = rows[-1]._replace(quality=Quality(0.51, 8.0, None))
     assert verdicts(rows, 1e-3)[-1].endswith("; at the same count it explains 0.5100, ours 0.5000.")
+    rows.append(
+        made("omp", "softspike", "OMP, one atom more", [0.25, 0.25, 0.2], None)._replace(quality=Quality(0.52, 9, None))
+    )
+    said = verdicts(rows, 1e-3)[-1]
+    assert said.endswith("it explains 0.5100, ours 0.5000, and with one atom more 0.5200, 2.00 × as fast as it.")
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,10 @@ from softspike.bench.problem import Problem
 from softspike.metric import explained_share
 from softspike.solver import lasso_gap
 
-__all__ = ["GAP", "Codes", "Entry", "Quality", "quality_of"]
+__all__ = ["GAP", "ONE_MORE", "Codes", "Entry", "Quality", "quality_of"]
 
 Codes = Any  # (n, d): an array, a tensor or a scipy sparse matrix
+ONE_MORE = "OMP, one atom more"
 GAP = 1e-3  # of the lasso's objective over ½‖x‖², at which its solvers are compared
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from softspike.bench.entry import GAP, Entry
+from softspike.bench.entry import GAP, ONE_MORE, Entry
 from softspike.bench.problem import Problem
 from softspike.data import TensorRows
 from softspike.encoder import Encoder, LinearEncoder, MLPEncoder
@@ -40,6 +40,10 @@ def solvers(problem: Problem) -> list[Entry]:
             lambda n: fista(x[:n], atoms, penalty, tolerance=GAP, max_iterations=5000).codes, "the plain reference",
         ),
         Entry("omp", "softspike", "OMP", lambda n: omp(x[:n], atoms, n_active=problem.n_active)),
+        Entry(
+            "omp", "softspike", ONE_MORE, lambda n: omp(x[:n], atoms, n_active=problem.n_active + 1),
+            "for those that explain more with as many",
+        ),
     ]  # fmt: skip
 
 

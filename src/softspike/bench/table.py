@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
-from softspike.bench.entry import Entry, Quality
+from softspike.bench.entry import ONE_MORE, Entry, Quality
 
 __all__ = ["Row", "markdown", "row_of", "verdicts"]
 
@@ -88,7 +88,7 @@ def verdicts(rows: Sequence[Row], gap: float) -> list[str]:
             said.append(
                 f"{components:,} atoms, {family}: ours is {_faster(median(ratios(best, ours)))} the fastest of equal "
                 f"accuracy, {best.label}; in processor time, {_faster(work(best, ours))} it{_on_few(best, ours)}"
-                f"{_unequal(best, ours)}{_hasty(rivals, fair, best, ours)}."
+                f"{_unequal(best, ours, mine)}{_hasty(rivals, fair, best, ours)}."
             )
             for row in mine:
                 if row.package == "softspike" and row.family == family and row.name == "FISTA":
@@ -103,12 +103,17 @@ def _faster(ratio: float) -> str:
     return f"{ratio:.2f} × as fast as" if ratio >= 1 else f"{1 / ratio:.2f} × slower than"
 
 
-def _unequal(one: Row, other: Row) -> str:
+def _unequal(one: Row, other: Row, rows: Sequence[Row]) -> str:
     """What greedy methods of one count differ in: they have no gap to be equal in."""
     mine, its = (f"{row.quality.explained:.4f}" for row in (other, one))
     if one.quality.gap is not None or mine == its:
         return ""
-    return f"; at the same count it explains {its}, ours {mine}"
+    said = f"; at the same count it explains {its}, ours {mine}"
+    more = [row for row in rows if row.package == "softspike" and row.name == ONE_MORE]
+    if more and other.quality.explained < one.quality.explained:
+        [larger] = more
+        said += f", and with one atom more {larger.quality.explained:.4f}, {_faster(median(ratios(one, larger)))} it"
+    return said
 
 
 def _hasty(rivals: Sequence[Row], fair: Sequence[Row], best: Row, ours: Row) -> str:
