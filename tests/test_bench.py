@@ -12,8 +12,8 @@ import torch
 from command import softspike
 
 from softspike.bench.entry import Entry, Quality
-from softspike.bench.job import targets_of
 from softspike.bench.ours import encoders
+from softspike.bench.place import targets_of
 from softspike.bench.problem import make_problem
 from softspike.bench.table import Row, verdicts
 from softspike.bench.timing import signals_within
@@ -128,6 +128,8 @@ def test_results_have_a_place_before_anything_is_measured(tmp_path: Path) -> Non
         assert (result.code, result.out) == (code, "")
         assert said in result.err
     assert (tmp_path / "config.json").read_text() == '{"estimator": {}}'
+    assert softspike("bench", "--quick", "--rounds", "1", "-o", tmp_path / "unmade" / "speed").code == 2
+    assert not (tmp_path / "unmade").exists()
 
 
 def made(family: str, package: str, name: str, seconds: list[float], gap: float | None, signals: int = 10) -> Row:

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from softspike.choices import check_shares, precision_named
 from softspike.data import ArrayRows, Rows, RunningMoments, StandardisedRows, Standardiser, check_rows
-from softspike.data.error import dtype_error, shape_error
+from softspike.data.error import dtype_error
+from softspike.face.given import check_kind, checked_codes
 from softspike.face.keeping import Kept
 from softspike.face.ordinary import ordinary_torch
 from softspike.face.parameters import seed_of
@@ -217,7 +218,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
             needed = f"(n_samples, {self._n_features_out})"
             raise ValueError(f"codes have shape {codes.shape}, expected {needed}; give what transform returned")
         if sparse.issparse(codes):
-            codes = _checked(_checked(codes).tocsr())
+            codes = checked_codes(checked_codes(codes).tocsr())
         if not isinstance(self.coder_.generator, LinearGenerator):
             return self.inference_.decode(codes)
         dtype = np.dtype(codes.dtype if codes.dtype in (np.float32, np.float64) else np.float64)
@@ -279,7 +280,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
     def _validate(self, X: Any, reset: bool) -> ArrayRows:
         array = as_array(X) if isinstance(X, Tensor) else X
         if not sparse.issparse(array):
-            _check_kind(array)
+            check_kind(array)
         # Whether there are enough samples and all are finite, check_rows says in more detail.
         options: dict[str, Any] = {"ensure_all_finite": False, "ensure_min_samples": 0}
         return ArrayRows(validate_data(self, array, reset=reset, dtype=[np.float64, np.float32], **options))
@@ -295,25 +296,3 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kept, Seen)
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _check_kind(data: Any) -> None:
-    """In one sentence what scikit-learn would say in several lines, the values among them."""
-    try:
-        shape = data.shape if hasattr(data, "shape") else np.asarray(data).shape
-    except ValueError:  # lists of different lengths
-        return
-    if len(shape) != 2:
-        raise shape_error(shape)
-    if getattr(getattr(data, "dtype", None), "kind", "") == "c":
-        raise dtype_error(data.dtype)
-
-
-def _checked(codes: Any) -> Any:
-    """The sparse codes; ValueError for an index that points nowhere: products and conversions would end the process."""
-    if hasattr(codes, "check_format"):  # CSR, CSC and BSR; others check themselves when they are made or converted
-        try:
-            codes.check_format(full_check=True)
-        except ValueError as error:
-            raise ValueError(f"the codes are no whole sparse matrix ({error}); give what transform returned") from error
-    return codes

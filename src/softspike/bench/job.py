@@ -5,7 +5,6 @@ import os
 import platform
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,10 +13,10 @@ import torch
 from softspike.bench.entry import GAP, Entry, quality_of
 from softspike.bench.ours import encoders, solvers
 from softspike.bench.peers import PEERS, left_out, peers
+from softspike.bench.place import Targets, targets_of
 from softspike.bench.problem import Problem, make_problem
 from softspike.bench.table import Row, markdown, row_of, verdicts
 from softspike.bench.timing import rounds, signals_within
-from softspike.disk import named
 from softspike.report.progress import stages_shown
 from softspike.run import write_atomically
 
@@ -41,7 +40,6 @@ class Size(NamedTuple):
 
 def bench_job(out: Path | None, size: Size) -> list[Row]:
     """Measure, print the tables, and write OUT.md and OUT.json, which grow with every number of components."""
-    targets = None if out is None else targets_of(out)
     if size.rounds < 2:
         raise ValueError(f"{size.rounds} rounds were asked for, expected at least 2 rounds: one says nothing")
     if min(size.components, default=0) <= size.active or size.signals < 1:
@@ -57,6 +55,7 @@ def bench_job(out: Path | None, size: Size) -> list[Row]:
     for name in size.peers or ():
         if name not in PEERS:
             raise ValueError(f"{name!r} was asked for, expected peers among {', '.join(PEERS)}")
+    targets = None if out is None else targets_of(out)
     print(_head(size))
     rows: list[Row] = []
     for components in dict.fromkeys(size.components):
@@ -69,33 +68,6 @@ def bench_job(out: Path | None, size: Size) -> list[Row]:
             _write(targets, rows, size)
     print("\n".join(verdicts(rows, GAP) + _absent(size)))
     return rows
-
-
-class Targets(NamedTuple):
-    page: Path
-    content: Path
-
-
-def targets_of(out: Path) -> Targets:
-    """OUT.md and OUT.json, in a folder that is there and can be written into, before anything is measured."""
-    stem = out.with_suffix("") if out.suffix in (".md", ".json") else out
-    page, content = (stem.with_name(stem.name + ending) for ending in (".md", ".json"))
-    for target in (page, content):
-        if target.is_dir():
-            raise ValueError(f"{target} is a folder, expected a file for the results; give another name")
-    if content.exists() and not _holds_results(content):
-        raise ValueError(f"{content} is there and holds no results of a bench; give another name")
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    with named(stem.parent), TemporaryFile(dir=stem.parent):
-        pass
-    return Targets(page, content)
-
-
-def _holds_results(path: Path) -> bool:
-    try:
-        return {"machine", "size", "rows"} <= json.loads(path.read_bytes()).keys()
-    except (ValueError, AttributeError):
-        return False
 
 
 def _write(targets: Targets, rows: Sequence[Row], size: Size) -> None:

@@ -25,8 +25,8 @@ def finish(coder: SparseCoder, rows: Rows, run: RunFolder, what: str, seconds: f
     run.write_json("config.json", {**config, **coder.config(), "data": config["data"]})
     summary, rivals = figures = figures_of(coder, rows)
     sampled = sampled_of(coder, rows)
-    content = {"on": what, **summary._asdict(), "baselines": rivals._asdict(), "target_active": coder.target_active_}
-    content["seconds"] = round(seconds, 3)
+    known = {"target_active": coder.target_active_, "seconds": round(seconds, 3)}
+    content = {"on": what, **summary._asdict(), "baselines": rivals._asdict(), **known}
     run.write_json("summary.json", content if sampled is None else {**content, "sampled": sampled._asdict()})
     lines = summary_lines(summary, coder.target_active_, rivals)
     if sampled is not None:
